@@ -31,7 +31,7 @@ func newAgents(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{cmd, ls, doctor} {
 		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	}
-	doctor.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say what agents that are not installed can do, and which variables agents do not see")
+	doctor.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say all that agents can do, those that are not installed, too, and which variables agents do not see")
 	cmd.AddCommand(ls, doctor, newAgentsAdd(a), newAgentsRemove(a))
 	return cmd
 }
@@ -41,9 +41,8 @@ func (a *app) probes(ctx context.Context) ([]terret.Probe, error) {
 	if err := a.prepare(); err != nil {
 		return nil, err
 	}
-	out := a.harness.Agents.Probe(ctx)
-	all.Remember(out, a.harness.Agents.Drivers(), a.data, a.environ)
-	return out, nil
+	defer a.harness.Agents.Close()
+	return a.harness.Agents.Ask(ctx), nil
 }
 
 func runAgents(ctx context.Context, a *app, asJSON bool) error {
@@ -82,7 +81,7 @@ func runDoctor(ctx context.Context, a *app, args []string, asJSON, verbose bool)
 	left := false
 	for _, p := range probes {
 		if p.Found || verbose || len(args) > 0 {
-			a.printAbilities(p)
+			a.printAbilities(p, verbose)
 		} else {
 			left = true
 		}
@@ -98,15 +97,9 @@ func noAgent(name string) error {
 	return terret.Errorf(terret.CodeAgentNotFound, "there is no agent %q; `terret agents` lists them", name)
 }
 
-var agentRows = listing[terret.Probe]{head: "AGENT\tINSTALLED\tVERSION\tTESTED\tSIGNED IN\tTOOL USES SEEN\tCAN", row: func(p terret.Probe) string {
-	can := 0
-	for _, name := range terret.AllCapabilities() {
-		if p.Capabilities.Has(name) {
-			can++
-		}
-	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%d of %d", printable(p.Agent), yes(p.Found), nonEmpty(printable(p.Version), "-"),
-		nonEmpty(string(p.Tested), "-"), nonEmpty(p.Auth, "-"), nonEmpty(string(p.Capabilities.Oversight), "none"), can, len(terret.AllCapabilities()))
+var agentRows = listing[terret.Probe]{head: "AGENT\tINSTALLED\tVERSION\tTESTED\tSIGNED IN\tRULES COVER", row: func(p terret.Probe) string {
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", printable(p.Agent), yes(p.Found), nonEmpty(printable(p.Version), "-"),
+		nonEmpty(string(p.Tested), "-"), nonEmpty(p.Auth, "-"), covers[p.Capabilities.Oversight])
 }}
 
 // printAgents prints a line for each agent, and what to do about what is missing.
@@ -122,14 +115,27 @@ func (a *app) printAgents(probes []terret.Probe) error {
 	return nil
 }
 
-// printAbilities prints what an agent can do, and why it cannot do the rest.
-func (a *app) printAbilities(p terret.Probe) {
-	fmt.Fprintf(a.out, "\n%s can:\n", printable(p.Agent))
+// covers says how much of what an agent does passes the rules.
+var covers = map[terret.Oversight]string{
+	terret.OversightAll: "everything", terret.OversightAsked: "what it asks about", terret.OversightNone: "nothing", "": "nothing",
+}
+
+// printAbilities prints what an agent cannot do and why, and if all is wanted also what it
+// can do.
+func (a *app) printAbilities(p terret.Probe, all bool) {
+	if all {
+		fmt.Fprintf(a.out, "\n%s can:\n", printable(p.Agent))
+	} else {
+		fmt.Fprintf(a.out, "\n%s can do everything%s\n", printable(p.Agent), except(p))
+	}
 	for _, name := range terret.AllCapabilities() {
 		ability := p.Capabilities.Abilities[name]
 		switch {
+		case ability.OK && !all:
+		case ability.OK && ability.By == terret.ByHarness:
+			fmt.Fprintf(a.out, "  yes  %s (by Terret)\n", name)
 		case ability.OK:
-			fmt.Fprintf(a.out, "  yes  %s (by the %s)\n", name, ability.By)
+			fmt.Fprintf(a.out, "  yes  %s\n", name)
 		case ability.Reason != "":
 			fmt.Fprintf(a.out, "  no   %s: %s\n", name, printable(ability.Reason))
 		default:
@@ -137,6 +143,16 @@ func (a *app) printAbilities(p terret.Probe) {
 		}
 	}
 	fmt.Fprintf(a.out, "  %s\n", seen[p.Capabilities.Oversight])
+}
+
+// except says whether an agent lacks something.
+func except(p terret.Probe) string {
+	for _, name := range terret.AllCapabilities() {
+		if !p.Capabilities.Has(name) {
+			return " but:"
+		}
+	}
+	return ""
 }
 
 // seen explains oversight.
@@ -149,21 +165,36 @@ var seen = map[terret.Oversight]string{
 
 func newAgentsAdd(a *app) *cobra.Command {
 	var n assemble.NewAgent
+	var place string
+	var agreed bool
 	cmd := &cobra.Command{
-		Use: "add NAME -- PROGRAM [ARGUMENT...]", Short: "Add a program that speaks the Agent Client Protocol",
+		Use: "add NAME -- PROGRAM [ARGUMENT...] | NAME --registry PLACE", Short: "Add a program that speaks the Agent Client Protocol",
 		Long: "Add a program that speaks the Agent Client Protocol (ACP) as an agent. It is\n" +
-			"written to your configuration file; a running server can use it at once.",
+			"written to your configuration file; a running server can use it at once.\n\n" +
+			"With --registry, take the agent of that id from a list in the format of the protocol's\n" +
+			"registry: a file, or an address. What would run, and from where it comes, is shown first.",
 		Example: "  terret agents add mine -- my-agent --acp\n  terret agents add mine --env MY_API_KEY -- /opt/my-agent/bin/agent acp",
-		Args:    minTwoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if place != "" {
+				return exactArgs("NAME")(cmd, args)
+			}
+			return minTwoArgs(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if access.Inside(a.environ) {
 				return access.ErrInside("only a person can add agents")
+			}
+			if place != "" {
+				n.Name, n.ForceFlag = args[0], "--force"
+				return runAgentsRegistered(cmd.Context(), a, n, place, agreed)
 			}
 			n.Name, n.Argv, n.ForceFlag = args[0], args[1:], "--force"
 			return runAgentsAdd(cmd.Context(), a, n)
 		},
 	}
 	cmd.Flags().StringArrayVar(&n.Env, "env", nil, "variable it may see although its name looks secret; NAME* matches a prefix (repeatable)")
+	cmd.Flags().StringVar(&place, "registry", "", "list of agents: a file or an address, such as https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json")
+	cmd.Flags().BoolVar(&agreed, "yes", false, "with --registry: add it without asking")
 	cmd.Flags().BoolVar(&n.Force, "force", false, "add it even if there is no such program yet, or it does not speak ACP")
 	return cmd
 }

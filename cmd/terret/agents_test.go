@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -72,4 +75,33 @@ func leaveSandbox(path string) error {
 	call := regexp.MustCompile(`\{do: shell, input: \{command: (.*?)\}\}`)
 	out := call.ReplaceAll(model, []byte("{name: exec_command, input: {cmd: $1, sandbox_permissions: require_escalated, justification: It must write.}}"))
 	return os.WriteFile(path, out, 0o600)
+}
+
+// TestRegistryByAddress reads a registry over HTTP, as far as it may be large.
+func TestRegistryByAddress(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/registry.json":
+			_, _ = io.WriteString(w, `{"agents": [{"id": "mine", "distribution": {"npx": {"package": "mine"}}}]}`)
+		case "/endless":
+			for {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	r, err := readRegistry(t.Context(), server.URL+"/registry.json")
+	if err != nil || len(r.Agents) != 1 || r.Agents[0].Distribution.NPX == nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for path, want := range map[string]string{"/endless": "larger than 8 MB", "/gone": "404"} {
+		if _, err := readRegistry(t.Context(), server.URL+path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
 }

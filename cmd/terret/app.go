@@ -30,6 +30,7 @@ import (
 	"github.com/terret-dev/terret/internal/server/config"
 	"github.com/terret-dev/terret/internal/server/installation"
 	"github.com/terret-dev/terret/internal/trust"
+	"github.com/terret-dev/terret/internal/worktree"
 )
 
 // app is what commands share: the terminal, the environment, and the store and the
@@ -58,6 +59,7 @@ type app struct {
 	prepareOnce, openOnce sync.Once
 	prepared, opened      error
 	cfg                   config.Config
+	loaded                config.Loaded // what cfg came from
 	trust                 *trust.Store
 	logFile               *logfile.File         // since prepare
 	logger                *slog.Logger          // since prepare
@@ -122,26 +124,10 @@ func (a *app) commandLine(args ...string) string {
 		words = append(words, "--data", dir)
 	}
 	if a.store != "" {
-		address, _ := syntax.Quote(withoutPassword(a.store), syntax.LangBash) // as above
+		address, _ := syntax.Quote(config.WithoutPassword(a.store), syntax.LangBash) // as above
 		words = append(words, "--store", address)
 	}
 	return strings.Join(append(words, args...), " ")
-}
-
-// withoutPassword is the address of a database without its password.
-func withoutPassword(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "postgres://…"
-	}
-	if _, given := u.User.Password(); given {
-		u.User = url.User(u.User.Username())
-	}
-	if q := u.Query(); q.Has("password") {
-		q.Del("password")
-		u.RawQuery = q.Encode()
-	}
-	return u.String()
 }
 
 // user is the name of the current user in the log.
@@ -302,22 +288,39 @@ func (a *app) find(ctx context.Context, id, what, lister string, f terret.Sessio
 	return terret.Session{}, terret.Invalid(what, "several %ss begin with %s; type more of the id", what, id)
 }
 
-// latest is the most recently used session of this folder. Of a fleet's sessions, other
-// machines' in a folder with the same path do not count.
+// latest is the session of a folder that was used last: one that works there or, if there
+// is none, one whose worktree was made from it. Of a fleet, sessions of other machines in a
+// folder with the same path do not count.
 func (a *app) latest(ctx context.Context, dir string) (terret.Session, error) {
+	s, found, err := a.firstOf(ctx, terret.SessionFilter{Cwd: dir}, func(terret.Session) bool { return true })
+	if err == nil && !found {
+		s, found, err = a.firstOf(ctx, terret.SessionFilter{}, func(s terret.Session) bool {
+			origin, ok := worktree.Origin(a.data, s.Cwd)
+			return ok && origin == dir
+		})
+	}
+	if err == nil && !found {
+		err = terret.Errorf(terret.CodeSessionNotFound, "there is no session in %s yet; `terret run` starts one", dir)
+	}
+	return s, err
+}
+
+// firstOf is the first session on this machine that fits.
+func (a *app) firstOf(ctx context.Context, f terret.SessionFilter, fits func(terret.Session) bool) (terret.Session, bool, error) {
 	here := a.harness.Node()
-	for f := (terret.SessionFilter{Cwd: dir, Limit: 50}); ; {
+	f.Limit = 50
+	for {
 		page, err := a.harness.Store.ListSessions(ctx, f)
 		if err != nil {
-			return terret.Session{}, err
+			return terret.Session{}, false, err
 		}
 		for _, s := range page.Items {
-			if s.Node == "" || s.Node == here {
-				return s, nil
+			if (s.Node == "" || s.Node == here) && fits(s) {
+				return s, true, nil
 			}
 		}
 		if f.Cursor = page.Next; f.Cursor == "" {
-			return terret.Session{}, terret.Errorf(terret.CodeSessionNotFound, "there is no session in %s yet; `terret run` starts one", dir)
+			return terret.Session{}, false, nil
 		}
 	}
 }

@@ -78,11 +78,11 @@ func (a *asker) permission(ctx context.Context, q terret.PermissionRequest, d *t
 		s.line("  %s", s.paint(dim, oneLine(q.Reason)))
 	}
 	rule := ""
-	choices := "[y]es  [n]o  [e]dit  [q] no, and stop"
+	choices := "[y]es  [n]o  [e]dit  [q] deny and stop"
 	if len(q.Suggestions) > 0 {
 		rule = strings.Join(mapped(q.Suggestions, printable), ", ")
-		choices = "[y]es  [s]ession  [a]lways  [n]o  [e]dit  [q] no, and stop"
-		s.line("  %s", s.paint(dim, "session and always allow "+rule))
+		choices = "[y]es  [s]ession  [a]lways  [n]o  [e]dit  [q] deny and stop"
+		s.line("  %s", s.paint(dim, "s and a save the rule "+rule))
 	}
 	d.InputHash = q.InputHash
 	for {

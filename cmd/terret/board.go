@@ -10,6 +10,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/tui/draft"
 )
 
 // board shows what several agents do at the same time: on a terminal a line for each,
@@ -145,7 +146,7 @@ func (b *board) draw() {
 	columns, _ := size(b.out) // a line that wraps could not be drawn over
 	width := 0
 	for _, r := range b.rows {
-		width = max(width, columnsOf(printable(r.name)))
+		width = max(width, draft.Columns(printable(r.name)))
 	}
 	width = min(width, columns/3)
 	for _, r := range b.rows {
@@ -154,7 +155,7 @@ func (b *board) draw() {
 			took = elapsed(b.now().Sub(r.since).Truncate(time.Second))
 		}
 		name := fit(printable(r.name), width)
-		name += strings.Repeat(" ", width-columnsOf(name))
+		name += strings.Repeat(" ", width-draft.Columns(name))
 		doing := fit(oneLine(r.doing), min(60, columns-width-len(took)-4))
 		fmt.Fprintf(&text, "\r\x1b[K%s%s%s  %s %s%s%s\n", bold, name, reset, doing, dim, took, reset)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/tui/draft"
 )
 
 func TestBoard(t *testing.T) {
@@ -72,7 +73,7 @@ func TestBoardFits(t *testing.T) {
 	out.Reset()
 	b.draw()
 	for line := range strings.Lines(strings.NewReplacer("\x1b[2A", "", "\r\x1b[K", "", bold, "", dim, "", reset, "").Replace(out.String())) {
-		if n := columnsOf(strings.TrimSuffix(line, "\n")); n >= 80 {
+		if n := draft.Columns(strings.TrimSuffix(line, "\n")); n >= 80 {
 			t.Errorf("%q takes %d columns", line, n)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/tui"
+	"github.com/terret-dev/terret/tui/draft"
 )
 
 func newChat(a *app) *cobra.Command {
@@ -30,16 +32,6 @@ func newChat(a *app) *cobra.Command {
 	return cmd
 }
 
-const chatHelp = `  /help             this
-  /undo, /redo      undo or redo what the last turn changed
-  /model NAME       use another model
-  /policy NAME      ask, auto-edit, plan or full-auto
-  /title TEXT       rename the session
-  /status           what the session is and has used
-  /quit             leave (Ctrl-D too)
-  Ctrl-C stops a turn; twice kills it. The arrows up and down bring back what you said.
-  Alt-Enter begins a new line, as does a \ at the end of one. Ctrl-_ undoes typing.`
-
 func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	if err := f.into(a, a.interactive()); err != nil {
 		return err
@@ -53,7 +45,7 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	if err != nil {
 		return err
 	}
-	c := &conversation{app: a, engine: e, session: s, after: s.LastSeq, raw: f.raw, timeout: f.timeout}
+	c := &conversation{app: a, engine: e, session: s, after: s.LastSeq, raw: f.raw, timeout: f.timeout, fresh: f.resume == "" && !f.continued}
 	sc := &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}
 	c.render = newRenderer(sc)
 	keys := a.keyboard()
@@ -61,17 +53,34 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	if err != nil {
 		return err
 	}
-	ending := make(chan os.Signal, 1)
-	signal.Notify(ending, endings()...)
-	defer signal.Stop(ending)
 	c.asker = &asker{screen: sc, keys: keys, by: a.user()}
 	sc.line("%s  %s · %s · %s · %s", sc.paint(bold, "terret"), printable(s.Agent), nonEmpty(printable(s.Model), "default model"), s.Policy.Title(), oneLine(s.Cwd))
 	sc.line("%s", sc.paint(dim, "/help lists the commands, Ctrl-D leaves"))
+	if a.interactive() && s.LastSeq > 0 {
+		if err := c.recall(ctx); err != nil {
+			return err
+		}
+	}
+	err = c.talk(ctx, keys, past)
+	if c.empty(ctx) {
+		c.forget(ctx)
+	}
+	return err
+}
+
+// talk reads messages and runs their turns until the person leaves.
+func (c *conversation) talk(ctx context.Context, keys *keyboard, past []string) error {
+	sc, s := c.render.screen, c.session
+	ending := make(chan os.Signal, 1)
+	signal.Notify(ending, endings()...)
+	defer signal.Stop(ending)
 	for {
 		text, err := readMessage(ctx, sc, keys, past)
 		if err != nil {
 			sc.line("")
-			a.note("session %s; continue with `terret chat %s`", s.ID[:13], s.ID[:13])
+			if !c.empty(ctx) {
+				c.app.note("session %s; continue with `terret chat %s`", s.ID[:13], s.ID[:13])
+			}
 			if errors.Is(err, errNoInput) {
 				err = nil // Ctrl-D is how to leave
 			}
@@ -80,23 +89,87 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 		if text == "" {
 			continue
 		}
-		past = remember(past, text)
-		if strings.HasPrefix(text, "/") {
-			if quit := c.command(ctx, text); quit {
+		past = draft.Remember(past, text)
+		start := c.prompting(terret.Prompt{Blocks: []terret.Block{terret.Text(text)}})
+		if name, arg, ok := slash(text); ok {
+			var quit bool
+			if start, quit = c.command(ctx, name, arg); quit {
 				return nil
+			}
+		}
+		if start == nil {
+			if len(ending) > 0 { // while a command waited for the agent
+				return errLeft
 			}
 			continue
 		}
-		done, err := c.turn(ctx, text)
+		done, err := c.run(ctx, start)
 		sc.idle()
 		switch {
 		case errors.Is(err, errSecondInterrupt), len(ending) > 0: // Ctrl-C alone stops only the turn
 			return err
+		case errors.Is(err, terret.ErrInterrupted):
+			sc.line("Stopped.")
 		case err != nil:
 			sc.line("%s %s", sc.paint(red, "✗"), oneLine(err.Error()))
 		default:
-			a.footer(done, s, nil)
+			c.app.footer(done, s, nil)
 		}
+	}
+}
+
+// recalled is how much of a conversation is shown when it goes on: rows, and how much of
+// the log is read for that.
+const (
+	recalled     = 24
+	recalledPast = 5000
+)
+
+// recall shows the last part of the conversation.
+func (c *conversation) recall(ctx context.Context) error {
+	said := tui.NewTranscript(c.session, c.app.theme(c.app.err))
+	after := max(0, c.session.LastSeq-recalledPast)
+	for entry, err := range c.engine.Events(ctx, engine.EventQuery{Session: c.session.ID, After: after}) {
+		if err != nil {
+			return err
+		}
+		if ev, err := entry.Decode(); err == nil {
+			said.Add(ev)
+		}
+	}
+	var b strings.Builder
+	columns, _ := size(c.app.err)
+	left, err := said.WriteLast(&b, columns, recalled)
+	if err != nil || b.Len() == 0 {
+		return err
+	}
+	sc := c.render.screen
+	sc.line("")
+	if left || after > 0 {
+		sc.line("%s", sc.paint(dim, "… `terret sessions show "+c.session.ID[:13]+"` shows what was before"))
+	}
+	sc.line("%s", strings.TrimRight(b.String(), "\n"))
+	return nil
+}
+
+// empty reports whether the session is a new one in which nothing was said.
+func (c *conversation) empty(ctx context.Context) bool {
+	ctx = context.WithoutCancel(ctx)
+	if !c.fresh {
+		return false
+	}
+	s, err := c.app.harness.Store.Session(ctx, c.session.ID)
+	if err != nil || s.Title != "" {
+		return false
+	}
+	turns, err := c.app.harness.Store.Turns(ctx, s.ID)
+	return err == nil && len(turns) == 0
+}
+
+// forget deletes a session in which nothing was said: it is of use to nobody.
+func (c *conversation) forget(ctx context.Context) {
+	if _, err := c.app.sessions(false).Delete(context.WithoutCancel(ctx), c.session.ID, false); err != nil {
+		c.app.note("the empty session %s was kept: %s", c.session.ID[:13], oneLine(err.Error()))
 	}
 }
 
@@ -115,7 +188,7 @@ func (c *conversation) prompts(ctx context.Context) ([]string, error) {
 	}
 	var past []string
 	for _, t := range turns {
-		past = remember(past, terret.TextOf(t.Prompt))
+		past = draft.Remember(past, terret.TextOf(t.Prompt))
 	}
 	return past, nil
 }
@@ -140,71 +213,10 @@ func readMessage(ctx context.Context, sc *screen, keys *keyboard, past []string)
 	}
 }
 
-// command runs a line that begins with a slash, and reports whether to quit.
-func (c *conversation) command(ctx context.Context, line string) (quit bool) {
-	sc := c.render.screen
-	name, arg, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
-	arg = strings.TrimSpace(arg)
-	var err error
-	switch name {
-	case "help", "?":
-		sc.line("%s", chatHelp)
-	case "quit", "exit", "q":
-		return true
-	case "undo":
-		err = c.rewind(ctx, c.engine.Undo, "undone")
-	case "redo":
-		err = c.rewind(ctx, c.engine.Redo, "brought back")
-	case "model":
-		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Model = &arg })
-	case "title":
-		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Title = &arg })
-	case "policy":
-		p := terret.PolicyNamed(arg)
-		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Policy = &p })
-	case "status":
-		err = c.status(ctx)
-	default:
-		err = terret.Invalid("command", "there is no /%s; /help lists the commands", printable(name))
-	}
-	if err != nil {
-		sc.line("%s %s", sc.paint(red, "✗"), oneLine(err.Error()))
-	}
-	return false
-}
-
-func (c *conversation) update(ctx context.Context, arg string, set func(*terret.SessionUpdated)) error {
-	if arg == "" {
-		return terret.Invalid("command", "say what to change it to; /help shows how")
-	}
-	var u terret.SessionUpdated
-	set(&u)
-	return c.engine.Update(ctx, c.session.ID, u, c.app.user())
-}
-
-func (c *conversation) rewind(ctx context.Context, how func(context.Context, string, string, bool) (engine.Rewound, error), what string) error {
-	r, err := how(ctx, c.session.ID, c.app.user(), false)
-	if err != nil {
-		return err
-	}
-	c.render.screen.line("%s", rewoundText(r, what))
-	return nil
-}
-
 func mapped(in []string, f func(string) string) []string {
 	out := make([]string, len(in))
 	for i, s := range in {
 		out[i] = f(s)
 	}
 	return out
-}
-
-func (c *conversation) status(ctx context.Context) error {
-	s, err := c.app.harness.Store.Session(ctx, c.session.ID)
-	if err != nil {
-		return err
-	}
-	c.render.screen.line("session %s · %s · %s · %s · %s", s.ID, printable(s.Agent), nonEmpty(printable(s.Model), "-"), s.State, s.Policy.Title())
-	c.render.screen.line("%d events · %d tokens in, %d out · cost %s", s.LastSeq, s.Usage.Input+s.Usage.CacheRead+s.Usage.CacheWrite, s.Usage.Output, dollars(s.CostUSD))
-	return nil
 }

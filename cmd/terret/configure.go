@@ -23,7 +23,7 @@ func (a *app) loadConfig() error {
 	if err != nil {
 		return terret.Errorf(terret.CodeInvalidRequest, "%w", err)
 	}
-	a.cfg = loaded.Config
+	a.cfg, a.loaded = loaded.Config, loaded
 	if loaded.Broken != nil && !a.quiet {
 		a.note("warning: the settings of this project are ignored: %s", oneLine(loaded.Broken.Error()))
 	}
@@ -42,6 +42,32 @@ func (a *app) loadConfig() error {
 	}
 	// A project cannot move Terret's own files, which include what is trusted.
 	loaded.Data, loaded.Store = a.cfg.Data, a.cfg.Store
-	a.cfg = loaded.Config
+	loaded.From["data"], loaded.From["store"] = a.loaded.From["data"], a.loaded.From["store"]
+	a.cfg, a.loaded = loaded.Config, loaded
 	return nil
+}
+
+// reload reads the same settings again. It asks nobody: what is not trusted by now does not
+// count.
+func (a *app) reload() (config.Loaded, error) {
+	dir := a.dir
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			dir = ""
+		}
+	}
+	src := config.Sources{User: config.UserFile(a.environ), Project: dir, Environ: a.environ}
+	own, err := config.Load(src)
+	if err != nil || dir == "" || !a.trusts(dir) {
+		return own, err
+	}
+	src.Trusted = true
+	all, err := config.Load(src)
+	if err != nil {
+		return own, err
+	}
+	all.Data, all.Store = own.Data, own.Store
+	all.From["data"], all.From["store"] = own.From["data"], own.From["store"]
+	return all, nil
 }

@@ -3,15 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/store/sqlite"
 )
 
 func newDB(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "db", Short: "Check, compact, back up and copy the database", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
+	cmd := &cobra.Command{Use: "db", Short: "Check, compact, back up, restore and copy the database", Args: exactArgs(), RunE: func(cmd *cobra.Command, _ []string) error {
 		return cmd.Help()
 	}}
 	var keep time.Duration
@@ -42,6 +44,12 @@ func newDB(a *app) *cobra.Command {
 			}
 			return a.harness.Store.Backup(cmd.Context(), args[0])
 		}},
+		&cobra.Command{
+			Use: "restore FILE", Short: "Put a backup in place of the database", Args: exactArgs("FILE"),
+			Long: "Put a backup in place of the database, while no terret has it open. The backup is checked\n" +
+				"first, and stays as it is; the database that it replaces is kept beside it.",
+			RunE: func(cmd *cobra.Command, args []string) error { return runDBRestore(cmd.Context(), a, args[0]) },
+		},
 		compact,
 		newDBCopy(a),
 	)
@@ -63,5 +71,24 @@ func runDBCheck(ctx context.Context, a *app) error {
 		return terret.Errorf(terret.CodeInternal, "the database has %d errors; replace it with a backup", len(found))
 	}
 	a.note("the database is fine")
+	return nil
+}
+
+func runDBRestore(ctx context.Context, a *app, from string) error {
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	if a.cfg.Store != "" {
+		return terret.Errorf(terret.CodeUnsupported, "the sessions are in PostgreSQL; restore it with pg_restore or your provider's means")
+	}
+	kept, err := sqlite.Restore(ctx, filepath.Join(a.data, "terret.db"), from)
+	if err != nil {
+		return err
+	}
+	if kept != "" {
+		a.note("restored; the database that was there is now %s", kept)
+	} else {
+		a.note("restored; there was no database before")
+	}
 	return nil
 }

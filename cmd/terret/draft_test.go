@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/terret-dev/terret/tui/draft"
 )
 
 // quiet is an editor that nobody sees.
 func quiet(columns, lines int, past ...string) *editor {
-	return &editor{draft: newDraft(past), out: &strings.Builder{}, prompt: "› ", size: func() (int, int) { return columns, lines }}
+	return &editor{Draft: draft.New(past), out: &strings.Builder{}, prompt: "› ", size: func() (int, int) { return columns, lines }}
 }
 
 // press presses keys: in quotes is text.
@@ -53,7 +55,7 @@ func TestDraft(t *testing.T) {
 	} {
 		e := quiet(20, 10, "first", "second")
 		pressAll(e, c.keys)
-		if got := e.text[:e.at] + "|" + e.text[e.at:]; got != c.want {
+		if got := e.Text[:e.At] + "|" + e.Text[e.At:]; got != c.want {
 			t.Errorf("%s: %q, want %q", c.keys, got, c.want)
 		}
 	}
@@ -103,7 +105,7 @@ func TestDrawResized(t *testing.T) {
 	} {
 		out := &strings.Builder{}
 		columns := c.before
-		e := &editor{draft: newDraft(nil), out: out, prompt: c.prompt, size: func() (int, int) { return columns, 10 }}
+		e := &editor{Draft: draft.New(nil), out: out, prompt: c.prompt, size: func() (int, int) { return columns, 10 }}
 		e.begin()
 		if c.text != "" {
 			e.press(key{text: c.text})
@@ -137,8 +139,8 @@ func TestDrawPart(t *testing.T) {
 		e.press(key{name: "up"})
 	}
 	e.press(key{name: "leave"})
-	if out.Reset(); e.text != "" {
-		t.Errorf("left: %q", e.text)
+	if out.Reset(); e.Text != "" {
+		t.Errorf("left: %q", e.Text)
 	}
 	e.draw()
 	if got := out.String(); got != "\r\x1b[J› "+noWrap+"\r\x1b[2C"+wrap {
@@ -151,7 +153,7 @@ func TestDraftRemembersMany(t *testing.T) {
 	if n := testing.AllocsPerRun(1, func() {
 		var past []string
 		for i := range 1000 {
-			past = remember(past, []string{"yes", "no"}[i%2])
+			past = draft.Remember(past, []string{"yes", "no"}[i%2])
 		}
 	}); n > 100 {
 		t.Errorf("to remember 1000 texts takes %v allocations", n)

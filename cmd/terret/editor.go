@@ -5,12 +5,14 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/terret-dev/terret/tui/draft"
 )
 
 // editor shows a draft behind a prompt on a terminal. The screen that it belongs to
 // guards it.
 type editor struct {
-	*draft
+	*draft.Draft
 	out    io.Writer
 	size   func() (columns, lines int)
 	prompt string // its last line
@@ -38,7 +40,7 @@ type layout struct {
 	begins      int    // the column in which its line begins
 }
 
-func (e *editor) promptColumns() int { return columnsOf(colours.ReplaceAllString(e.prompt, "")) }
+func (e *editor) promptColumns() int { return draft.Columns(colours.ReplaceAllString(e.prompt, "")) }
 
 // promptEnd goes to the next line if the prompt fills its last one: terminals wait with
 // that for the next character.
@@ -63,14 +65,14 @@ func (e *editor) lay(columns int) layout {
 	}
 	cursor := func() { l.row, l.column, l.before, l.begins = len(l.lines), used, line.String(), begins }
 	for at := 0; ; {
-		if at == e.at {
+		if at == e.At {
 			cursor()
 		}
-		if at == len(e.text) {
+		if at == len(e.Text) {
 			break
 		}
-		n, w := cluster(e.text[at:])
-		text := e.text[at : at+n]
+		n, w := draft.Cluster(e.Text[at:])
+		text := e.Text[at : at+n]
 		at += n
 		if text == "\n" {
 			flush()
@@ -78,7 +80,7 @@ func (e *editor) lay(columns int) layout {
 		}
 		text, w = visible(text, w)
 		if used+w >= columns && used > 0 {
-			if flush(); at-n == e.at {
+			if flush(); at-n == e.At {
 				cursor()
 			}
 		}
@@ -95,7 +97,7 @@ func visible(text string, columns int) (string, int) {
 		return "    ", 4
 	}
 	if safe := printable(text); safe != text {
-		return safe, columnsOf(safe)
+		return safe, draft.Columns(safe)
 	}
 	return text, columns
 }
@@ -127,7 +129,7 @@ func (e *editor) draw() {
 	}
 	b.WriteString(l.before + wrap) // again, since the terminal may take other widths for emoji
 	_, _ = io.WriteString(e.out, b.String())
-	e.plain, e.used, e.wide = len(l.lines) == 1 && e.at == len(e.text), l.column, columns
+	e.plain, e.used, e.wide = len(l.lines) == 1 && e.At == len(e.Text), l.column, columns
 	e.note(l, top, shown)
 }
 
@@ -136,9 +138,9 @@ func (e *editor) draw() {
 func (e *editor) note(l layout, top int, shown []string) {
 	e.drawn = e.drawn[:0]
 	for _, line := range shown[:l.row-top] {
-		e.drawn = append(e.drawn, columnsOf(line))
+		e.drawn = append(e.drawn, draft.Columns(line))
 	}
-	e.drawn = append(e.drawn, columnsOf(l.before))
+	e.drawn = append(e.drawn, draft.Columns(l.before))
 	if top == 0 {
 		e.drawn[0] += e.promptColumns()
 	}
@@ -170,7 +172,7 @@ func (e *editor) hide() {
 // typed inserts text. If it fits behind what is there, it is just written.
 func (e *editor) typed(text string) {
 	simple := e.plain && e.used+len(text) < e.wide && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0
-	e.insert(text)
+	e.Insert(text)
 	if !simple {
 		e.draw()
 		return
@@ -202,8 +204,8 @@ func (e *editor) stop(completed bool) {
 		e.hide()
 		return
 	}
-	if e.at < len(e.text) {
-		e.move(len(e.text))
+	if e.At < len(e.Text) {
+		e.Move(len(e.Text))
 		e.draw()
 	}
 	_, _ = io.WriteString(e.out, "\n")
@@ -212,62 +214,15 @@ func (e *editor) stop(completed bool) {
 // press does what a key is for. The key "enter" and those that end the input are for
 // the caller.
 func (e *editor) press(k key) {
-	if k.text != "" {
+	switch {
+	case k.text != "":
 		e.typed(k.text)
 		return
-	}
-	switch k.name {
-	case "left":
-		e.move(e.previous())
-	case "right":
-		e.move(e.next())
-	case "home":
-		e.move(e.lineStart())
-	case "end":
-		e.move(e.lineEnd())
-	case "word left":
-		e.move(e.wordStart())
-	case "word right":
-		e.move(e.wordEnd())
-	case "up":
-		e.up()
-	case "down":
-		e.down()
-	case "clear":
+	case k.name == "clear":
 		_, _ = io.WriteString(e.out, "\x1b[H\x1b[2J")
 		e.row, e.drawn, e.used = 0, nil, 0
 	default:
-		e.correct(k.name)
+		e.Press(k.name)
 	}
 	e.draw()
-}
-
-// correct does what a key is for that changes the text.
-func (e *editor) correct(name string) {
-	switch name {
-	case "new line":
-		e.insert("\n")
-	case "backspace":
-		e.change(e.previous(), e.at, "")
-	case "leave": // there is something to clear; an empty line is left
-		e.change(0, len(e.text), "")
-	case "delete", "end of input":
-		e.change(e.at, e.next(), "")
-	case "cut left":
-		e.cutOut(e.lineStart(), e.at)
-	case "cut right":
-		e.cutOut(e.at, e.lineEnd())
-	case "cut to space":
-		e.cutOut(e.spaceStart(), e.at)
-	case "cut word left":
-		e.cutOut(e.wordStart(), e.at)
-	case "cut word right":
-		e.cutOut(e.at, e.wordEnd())
-	case "paste":
-		e.insert(e.killed)
-	case "undo":
-		e.undo()
-	case "redo":
-		e.redo()
-	}
 }

@@ -73,21 +73,29 @@ func TestTerminalEdits(t *testing.T) {
 	x.expect("› ")
 	p.holds("a.txt", "333\n")
 
-	// Ctrl-C drops a draft; without one it leaves.
+	// Ctrl-C drops a draft; without one it leaves at the second time, unless something was
+	// typed in between.
 	x.send("create a.txt containing 4\x03create a.txt containing 5\n")
 	x.expect("tokens")
 	x.expect("› ")
 	p.holds("a.txt", "5\n")
 	x.send("\x03")
+	x.expect("Ctrl-C again leaves")
+	x.send("create a.txt containing 6\x03\x03")
+	x.expect("Ctrl-C again leaves")
+	x.send("\x03")
 	x.expect("left by Ctrl-C")
 	x.end(130)
 
-	// A session that is resumed knows what was said in it.
+	// A session that is resumed shows what was said in it last, and knows it.
 	x = p.start(nil, "chat", "--continue")
+	x.expect("` shows what was before")
+	x.expect("create a.txt containing 5")
+	x.expect("Replaced the content of a.txt")
 	x.expect("› ")
 	x.send("\x1b[A")
 	x.expect("create a.txt containing 5")
-	x.send("\x03\x03")
+	x.send("\x03\x03\x03")
 	x.end(130)
 }
 
@@ -123,7 +131,7 @@ func TestTerminalRestored(t *testing.T) {
 		"prune, terminated": {[]string{"sessions", "prune", "--older-than", "1ns"}, "[y/N] > ", "", syscall.SIGTERM, 130},
 		"trust":             {[]string{"run", "hello"}, askTrust, "\x03", 0, 130},
 		"trust, hung up":    {[]string{"run", "hello"}, askTrust, "", syscall.SIGHUP, 130},
-		"chat, quit":        {[]string{"chat"}, "› ", "\x1c\x03", 0, 130},
+		"chat, quit":        {[]string{"chat"}, "› ", "\x1c\x03\x03", 0, 130},
 		"chat, terminated":  {[]string{"chat"}, "› ", "", syscall.SIGTERM, 130},
 		"turn":              {[]string{"run", "run: echo ran"}, askPermission, "\x03", 0, 130},
 		"turn, quit":        {[]string{"run", "run: echo ran"}, askPermission, "\x1cn\n", 0, 0},

@@ -28,6 +28,7 @@ type sessionFlags struct {
 	sources, addDirs                                         []string
 	maxTurns                                                 int
 	maxCost                                                  float64
+	branch                                                   string
 	timeout                                                  time.Duration
 	continued, oneShot, raw, unenforced, worktree, record    bool
 	set                                                      func(string) bool
@@ -58,6 +59,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.resume, "resume", "", "resume this session")
 	fl.BoolVar(&f.continued, "continue", false, "resume the last session of this folder")
 	fl.BoolVar(&f.oneShot, "one-shot", false, "use a new agent process for each turn")
+	fl.StringVar(&f.branch, "branch", "", "with --worktree: what to name its branch after (default: the prompt)")
 	fl.BoolVar(&f.worktree, "worktree", false, "work in a new git worktree of the folder, on its own branch")
 	fl.StringVar(&f.systemAppend, "system-append", "", "text to append to the system prompt")
 	fl.StringVar(&f.mcp, "mcp", "", "file that configures MCP servers")
@@ -133,9 +135,10 @@ func (f *sessionFlags) check() error {
 func (f *sessionFlags) goOn(ctx context.Context, a *app, e *engine.Engine, s terret.Session) (terret.Session, error) {
 	for _, flag := range []string{
 		"agent", "persona", "mode", "allow", "deny", "ask", "tools", "disallowed-tools", "auto-approve-tools", "gate", "setting-sources",
-		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "worktree", "system-append", "mcp", "sandbox", "record",
+		"add-dir", "effort", "max-turns", "max-cost", "one-shot", "worktree", "branch", "system-append", "mcp", "sandbox", "record",
 	} {
-		if f.set(flag) {
+		same := flag == "agent" && a.harness.Agents.Name(f.agent) == s.Agent
+		if f.set(flag) && !same {
 			return terret.Session{}, terret.Invalid(flag, "this cannot be changed in session %s; leave --%s out, or start a new session", s.ID[:13], flag)
 		}
 	}
@@ -207,7 +210,7 @@ func (f *sessionFlags) session(ctx context.Context, a *app, e *engine.Engine, in
 		}
 	}
 	made, err := a.sessions(interactive).Create(ctx, s, assemble.CreateOptions{
-		Unenforced: f.unenforced, Tell: func(note string) { a.note("%s", oneLine(note)) },
+		Unenforced: f.unenforced, Branch: f.branch, Tell: func(note string) { a.note("%s", oneLine(note)) },
 	})
 	if errors.Is(err, terret.ErrUnsupported) && terret.AsError(err).Field == assemble.UnenforcedField {
 		err = terret.Errorf(terret.CodeUnsupported, "%w; --unenforced starts it anyway", err)

@@ -40,15 +40,23 @@ func runFleet(ctx context.Context, a *app, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	began := time.Now()
+	if _, err := a.harness.Store.LastPos(ctx); err != nil {
+		return err
+	}
+	took := time.Since(began)
 	nodes, err := fleet.Nodes(ctx)
 	if err != nil {
 		return err
+	}
+	if asJSON {
+		return a.printJSON(httpapi.Fleet{Nodes: nodes, DatabaseMS: float64(took.Microseconds()) / 1000})
 	}
 	return listing[terret.Node]{
 		none: "no node runs; start one with `terret serve` or `terret worker`",
 		head: "NODE\tHOST\tVERSION\tSTATE\tWORKING\tOWNED\tSESSIONS\tMAX\tLABELS\tUP",
 		row:  nodeRow,
-	}.show(a, asJSON, nodes)
+	}.show(a, false, nodes)
 }
 
 func nodeRow(n terret.Node) string {

@@ -90,7 +90,7 @@ type wanted struct {
 	fresh  bool      // what was typed before the prompt does not count
 	after  time.Time // when that was
 	past   []string  // earlier lines, which the person can take again
-	leaves bool      // Ctrl-C clears the line, and leaves if it is empty, instead of interrupting
+	leaves bool      // Ctrl-C clears the line, and twice leaves if it is empty, instead of interrupting
 }
 
 // ask prompts for a line and returns it. It fails when the input or the context ends.
@@ -183,6 +183,7 @@ func (k *keyboard) edit(ctx context.Context, s *screen, l wanted) (string, error
 
 // keys reads keys until a line is complete.
 func (k *keyboard) keys(ctx context.Context, s *screen, e *editor, l wanted, signals <-chan os.Signal) (string, error) {
+	warned := false
 	for {
 		for len(k.rest) > 0 {
 			pressed, n := nextKey(k.rest)
@@ -190,9 +191,17 @@ func (k *keyboard) keys(ctx context.Context, s *screen, e *editor, l wanted, sig
 				break
 			}
 			k.rest = k.rest[n:]
+			if again := warned; l.leaves && pressed.name == "leave" && e.Text == "" {
+				if warned = true; !again {
+					s.line("%s", s.paint(dim, "Ctrl-C again leaves"))
+					continue
+				}
+			} else {
+				warned = false
+			}
 			done, err := e.end(pressed, l.leaves)
 			if done || err != nil {
-				return e.text, err
+				return e.Text, err
 			}
 			s.press(pressed)
 		}
@@ -215,9 +224,9 @@ func (e *editor) end(k key, leaves bool) (done bool, err error) {
 	switch {
 	case k.name == "enter":
 		return true, nil
-	case k.name == "end of input" && e.text == "":
+	case k.name == "end of input" && e.Text == "":
 		return false, errNoInput
-	case k.name == "leave" && leaves && e.text == "":
+	case k.name == "leave" && leaves && e.Text == "":
 		return false, errLeft
 	}
 	return false, nil

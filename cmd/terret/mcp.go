@@ -20,7 +20,7 @@ func newMCP(a *app) *cobra.Command {
 	var asJSON bool
 	list := func(*cobra.Command, []string) error { return runMCPLs(a, asJSON) }
 	cmd := &cobra.Command{
-		Use: "mcp", Short: "Sign in to MCP servers, for the native agent", Args: exactArgs(),
+		Use: "mcp", Short: "Be an MCP server, or sign in to those of the native agent", Args: exactArgs(),
 		Long: "Sign in to MCP servers that require it, for the native agent. The tokens that a server issues\n" +
 			"are kept in the keyring of the operating system or, where there is none, in a file that only\n" +
 			"you can read. `terret sessions show` shows the state of a session's servers.",
@@ -42,7 +42,7 @@ func newMCP(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{cmd, ls} {
 		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	}
-	cmd.AddCommand(ls, login, logout)
+	cmd.AddCommand(ls, login, logout, newMCPServe(a))
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,11 +55,7 @@ func (a *app) describeRequest(r terret.Request) (what, how string) {
 	case terret.GatePermission:
 		var p terret.PermissionRequest
 		if json.Unmarshal(r.Data, &p) == nil {
-			what := p.Title
-			if all := detail(p); what != "Run `"+all+"`" { // which says it all
-				what += ": " + all
-			}
-			return fit(oneLine(what), 160), decide + " allow  (or deny)"
+			return fit(oneLine(useOf(p)), 160), decide + " allow  (or deny)"
 		}
 	case terret.GateQuestion:
 		var q terret.QuestionRequest
@@ -84,6 +81,20 @@ func (a *app) describeRequest(r terret.Request) (what, how string) {
 		}
 	}
 	return string(r.Gate), decide + " allow  (or deny)"
+}
+
+// useOf says what a tool is to do. The titles of those that look at files or change them
+// say it all, as those of commands may.
+func useOf(p terret.PermissionRequest) string {
+	files := []terret.ToolClass{terret.ClassEdit, terret.ClassRead, terret.ClassSearch, terret.ClassFetch}
+	if slices.Contains(files, p.Class) && p.Title != "" && p.Title != p.Tool {
+		return p.Title
+	}
+	all := detail(p)
+	if p.Title == "Run `"+all+"`" {
+		return p.Title
+	}
+	return nonEmpty(p.Title, p.Tool) + ": " + all
 }
 
 // decideOptions are the options of `terret decide`.
@@ -146,7 +157,29 @@ func runDecide(ctx context.Context, a *app, o decideOptions) error {
 			return err
 		}
 	}
-	return e.Decide(ctx, d)
+	if err := e.Decide(ctx, d); err != nil {
+		return err
+	}
+	a.noteDecided(ctx, d)
+	return nil
+}
+
+// decidedWords say what a decision did.
+var decidedWords = map[terret.Behavior]string{
+	terret.BehaviorAllow: "allowed", terret.BehaviorDeny: "denied", terret.BehaviorAnswer: "answered", terret.BehaviorReject: "skipped", terret.BehaviorApprove: "approved",
+	terret.BehaviorRevise: "sent back", terret.BehaviorBlock: "blocked",
+}
+
+// noteDecided says which request was answered, and how.
+func (a *app) noteDecided(ctx context.Context, d terret.Decision) {
+	how := nonEmpty(decidedWords[d.Behavior], string(d.Behavior))
+	r, err := a.harness.Store.Request(ctx, d.RequestID)
+	if err != nil {
+		a.note("%s", how)
+		return
+	}
+	what, _ := a.describeRequest(r)
+	a.note("%s: %s", how, what)
 }
 
 // resolveRequest finds an open request by its id or a unique prefix of it.

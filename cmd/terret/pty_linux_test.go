@@ -86,6 +86,12 @@ var minded = sync.OnceFunc(func() {
 // start runs the program in a terminal. Standard output goes to the file if there is
 // one.
 func (p *place) start(stdout *os.File, args ...string) *terminal {
+	p.t.Helper()
+	return p.startProgram(stdout, "terret", args...)
+}
+
+// startProgram is start for any program.
+func (p *place) startProgram(stdout *os.File, program string, args ...string) *terminal {
 	t := p.t
 	t.Helper()
 	ours, theirs, err := openTerminal()
@@ -94,7 +100,7 @@ func (p *place) start(stdout *os.File, args ...string) *terminal {
 	}
 	defer theirs.Close()
 	minded()
-	cmd := exec.CommandContext(t.Context(), "terret", args...)
+	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir, cmd.Env = p.dir, p.environ
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
 	if stdout != nil {

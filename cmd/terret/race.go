@@ -27,6 +27,7 @@ func newRace(a *app) *cobra.Command {
 		Long: "Give one task to several agents, each in a git worktree of its own. When all are done, a\n" +
 			"table compares them. `terret race keep` merges what one did, or applies it as a patch,\n" +
 			"and removes all worktrees; `terret race drop` removes them all.\n\n" +
+			"All agents begin with the last commit, so the folder must have no uncommitted changes.\n\n" +
 			"The key worktree of the configuration says which command prepares a worktree (setup)\n" +
 			"and which files that git does not track are copied into it (copy). For setup and the\n" +
 			"check, the variable PORT holds a port of the worktree's own.",
@@ -174,6 +175,10 @@ func newRaceKeep(a *app) *cobra.Command {
 	var patch bool
 	cmd := &cobra.Command{
 		Use: "keep RACE RACER", Short: "Merge what one agent did, and drop the rest", Args: exactArgs("RACE", "RACER"),
+		Long: "Merge what one agent did into the branch that is checked out, and remove all worktrees.\n\n" +
+			"Files that git tracks must have no uncommitted changes: git could not take a merge that\n" +
+			"fails back without touching them. Untracked files may stay, unless the agent made a file\n" +
+			"in their place. --patch wants none of this, but only that the changes fit.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onRace(cmd.Context(), args[0], true, func(ctx context.Context, r *race.Runner, x race.Race) error {
 				name, err := a.racer(x, args[1])

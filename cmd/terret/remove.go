@@ -32,7 +32,7 @@ func newSessionsRm(a *app) *cobra.Command {
 			})(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&o.force, "force", false, "delete it even if a turn is running, which is killed")
+	cmd.Flags().BoolVar(&o.force, "force", false, "delete it even if a turn is running, which is killed, or if its worktree holds files that git ignores, which are deleted")
 	cmd.Flags().StringVar(&o.gone, "node", "", "in a fleet: the session belongs to this node, which is gone for good; what is in its folders there stays")
 	return cmd
 }

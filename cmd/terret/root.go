@@ -27,11 +27,13 @@ func run(ctx context.Context, a *app, args []string) int {
 }
 
 func newRoot(a *app) *cobra.Command {
+	var f workspaceFlags
 	root := &cobra.Command{
 		Use:   "terret",
 		Short: "One harness for every coding agent",
 		Long: "Terret drives coding agents behind one set of events and decisions,\n" +
-			"and keeps every session in a log that survives crashes.\n\n" +
+			"and keeps every session in a log that survives crashes. On a terminal, `terret` alone\n" +
+			"opens the full-screen workspace.\n\n" +
 			"Exit codes: 0 success, 1 internal error, a server or an agent that cannot start, or a replay\n" +
 			"that differs, 2 bad input, 3 not found, busy or unsupported, 4 not allowed,\n" +
 			"5 agent missing or not signed in, 6 the agent or its model failed, 7 limit on steps or cost\n" +
@@ -39,8 +41,13 @@ func newRoot(a *app) *cobra.Command {
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		// Without a command, show the help.
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// Without a command, the workspace; without a terminal, the help.
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !a.fullScreen() {
+				return cmd.Help()
+			}
+			return runWorkspace(cmd.Context(), a, f, "")
+		},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return noCommand(cmd, args[0], "terret help")
@@ -50,6 +57,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&a.data, "data", "", "folder of the database (default $TERRET_HOME, or the platform's data folder)")
 	root.PersistentFlags().StringVar(&a.store, "store", "", "PostgreSQL database of a fleet, such as postgres://user@host/database (default $TERRET_STORE, or a file in the data folder)")
+	f.add(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := cmd.Flags().Args(); len(args) > 0 && cmd.HasSubCommands() { // those before the flag
 			if noSuch := cmd.ValidateArgs(args); noSuch != nil {
@@ -58,9 +66,10 @@ func newRoot(a *app) *cobra.Command {
 		}
 		return terret.Errorf(terret.CodeInvalidRequest, "%w; see `%s --help`", err, cmd.CommandPath())
 	})
+	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\nThe guide is at /docs of a running `terret serve`, and in docs/guide.\n{{end}}")
 	root.AddCommand(
-		newRun(a), newChat(a), newSessions(a), newSearch(a), newEvents(a), newPending(a), newDecide(a),
-		newRules(a), newPersonas(a), newTrust(a), newToken(a), newKeys(a), newMCP(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newReview(a), newRace(a), newBench(a), newReplay(a), newServe(a), newOpen(a), newWorker(a), newFleet(a), newSim(a), newDB(a), newVersion(a),
+		newRun(a), newChat(a), newSessions(a), newSearch(a), newEvents(a), newTail(a), newPending(a), newDecide(a),
+		newRules(a), newPersonas(a), newTrust(a), newConfig(a), newToken(a), newKeys(a), newMCP(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newReview(a), newRace(a), newBench(a), newReplay(a), newServe(a), newOpen(a), newHooks(a), newHook(a), newAttach(a), newACP(a), newWorker(a), newFleet(a), newSim(a), newDB(a), newService(a), newUpgrade(a), newVersion(a), newReference(),
 	)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {

@@ -71,9 +71,17 @@ func newRulesAdd(a *app) *cobra.Command {
 			} else if err := a.harness.Store.PutRule(ctx, r); err != nil {
 				return err
 			}
+			a.noteBroad(r)
 			_, err = fmt.Fprintln(a.out, r.ID)
 			return err
 		},
+	}
+}
+
+// noteBroad says if an allow rule allows more than it seems to.
+func (a *app) noteBroad(r terret.Rule) {
+	if why := policy.Broad(r.Pattern); why != "" && r.Effect == terret.EffectAllow {
+		a.note("%s is a broad rule: %s", printable(r.Pattern), why)
 	}
 }
 
@@ -128,7 +136,7 @@ func runRulesTest(ctx context.Context, a *app, effect, pattern string) error {
 	}
 	defer stop()
 	matched, total := 0, 0
-	for past, err := range e.DryRun(ctx, terret.Rule{Effect: terret.Effect(effect), Pattern: pattern}) {
+	for past, err := range e.DryRun(ctx, a.harness.Store, terret.Rule{Effect: terret.Effect(effect), Pattern: pattern}) {
 		if err != nil {
 			return err
 		}
@@ -143,6 +151,7 @@ func runRulesTest(ctx context.Context, a *app, effect, pattern string) error {
 		}
 		fmt.Fprintf(a.out, "%s  was %s  %s\n", past.Behavior, was, fit(oneLine(past.Use.Tool+" "+inputSummary(past.Use.Input)), 120))
 	}
+	a.noteBroad(terret.Rule{Effect: terret.Effect(effect), Pattern: pattern})
 	a.note("%d of %d past requests", matched, total)
 	return nil
 }

@@ -111,6 +111,9 @@ func runRun(ctx context.Context, a *app, o runOptions) error {
 		return err
 	}
 	defer closeEngine()
+	if o.branch == "" {
+		o.branch = text
+	}
 	s, err := o.session(ctx, a, e, interactive)
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/terret-dev/terret/tui/draft"
 )
 
 // screen writes a conversation to a terminal or a pipe: the agent's words to one
@@ -175,7 +177,7 @@ func (s *screen) edit(l wanted) *editor {
 	s.clear()
 	s.breakLine()
 	fmt.Fprint(s.talk, tellPastes+l.prompt)
-	e := &editor{draft: newDraft(l.past), out: s.talk, prompt: l.prompt[strings.LastIndexByte(l.prompt, '\n')+1:]}
+	e := &editor{Draft: draft.New(l.past), out: s.talk, prompt: l.prompt[strings.LastIndexByte(l.prompt, '\n')+1:]}
 	e.size = func() (columns, lines int) { return size(s.talk) }
 	e.begin()
 	s.editor = e

@@ -66,6 +66,12 @@ func scripts(t *testing.T, dir string) testscript.Params {
 			e.Setenv("GORACE", noRaceSleep)
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "bubblewrap" { // works; it may be installed and not
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return exec.CommandContext(t.Context(), "bwrap", "--unshare-all", "--bind", "/", "/", "true").Run() == nil, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": scriptCode, "eventually": scriptEventually, "capture": scriptCapture,
 			"events": scriptEvents, "left": scriptLeft, "http": scriptHTTP, "patch": scriptPatch, "fill": scriptFill,

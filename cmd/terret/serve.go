@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,9 +23,15 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/cmd/terret/internal/pages"
+	"github.com/terret-dev/terret/docs"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/internal/door/mcp"
+	"github.com/terret-dev/terret/internal/door/uhp"
 	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/config"
 	"github.com/terret-dev/terret/internal/server/httpapi"
+	"github.com/terret-dev/terret/internal/server/keys"
+	"github.com/terret-dev/terret/internal/server/setup"
 	"github.com/terret-dev/terret/web"
 	"github.com/terret-dev/terret/work/team"
 )
@@ -64,68 +73,105 @@ func newServe(a *app) *cobra.Command {
 }
 
 func runServe(ctx context.Context, a *app, o serveOptions) error {
-	a.serves = true
-	e, done, err := a.start(ctx, false)
+	sv, err := a.beginServing(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer done()
-	tokens, err := a.openTokens()
-	if err != nil {
-		return err
-	}
-	if err := a.join(ctx, o); err != nil {
-		return err
-	}
-	r, err := a.harness.Team(ctx, a.sessions(true))
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	s, err := a.newServer(e, tokens, r, o)
-	if err != nil {
-		return err
-	}
-	l, url, err := a.listen(ctx, tokens, o)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var background sync.WaitGroup
-	defer background.Wait()
-	defer cancel()
-	background.Go(func() { a.harness.Maintain(ctx) })
-	background.Go(func() { a.harness.Retain(ctx, a.sessions(true)) })
-	background.Go(func() {
-		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
-			a.logger.Error("cannot run the team", "error", err)
-		}
-	})
+	defer sv.close()
 	if o.attached {
 		go func() { // ends with the program: nothing can interrupt the read
 			_, _ = io.Copy(io.Discard, a.in)
-			cancel()
+			sv.stop()
 		}()
 	}
-	withdraw, err := announce(ctx, a.data, placeOf(url, o))
-	if err != nil {
-		return errors.Join(terret.Errorf(terret.CodeStartupRefused, "cannot say where the server listens: %w", err), l.Close())
-	}
-	defer withdraw()
-	defer interrupts(cancel, func() { _ = e.Close(ctx) })() // the second Ctrl-C interrupts running turns
+	defer interrupts(sv.stop, func() { _ = sv.engine.Close(sv.ctx) })() // the second Ctrl-C interrupts running turns
 
 	// Connections wait until Serve accepts them, so clients can connect as soon as they
 	// read this.
-	if _, err := fmt.Fprintf(a.out, "listening on %s\n", url); err != nil {
-		return errors.Join(err, l.Close())
+	if _, err := fmt.Fprintf(a.out, "listening on %s\n", sv.url); err != nil {
+		return errors.Join(err, sv.listener.Close())
 	}
-	signIn := url + "/#code=" + tokens.NewCode()
+	signIn := sv.url + "/#code=" + sv.tokens.NewCode()
 	fmt.Fprintf(a.err, "sign in with %s\n", signIn)
 	if o.open {
-		defer a.browse(ctx, signIn).remove()
+		defer a.browse(sv.ctx, signIn).remove()
 	}
 	_ = pages.Unmap() // memory that nobody needs is no reason not to serve
-	return s.Serve(ctx, l)
+	return sv.serve()
+}
+
+// serving is a server that listens and can be found, until it is closed.
+type serving struct {
+	ctx      context.Context // ends with stop
+	stop     context.CancelFunc
+	engine   *engine.Engine
+	tokens   *access.Tokens
+	server   *httpapi.Server
+	listener net.Listener
+	url      string
+	closing  []func() // the last one first
+}
+
+// serve answers until the server is stopped.
+func (sv *serving) serve() error { return sv.server.Serve(sv.ctx, sv.listener) }
+
+// close ends everything that the server has started, and waits for it.
+func (sv *serving) close() {
+	for _, f := range slices.Backward(sv.closing) {
+		f()
+	}
+}
+
+// beginServing opens the store, starts the engine and what belongs to a server, and listens.
+func (a *app) beginServing(ctx context.Context, o serveOptions) (sv *serving, err error) {
+	a.serves = true
+	sv = &serving{}
+	defer func() {
+		if err != nil {
+			sv.close()
+		}
+	}()
+	e, done, err := a.start(ctx, false)
+	if err != nil {
+		return sv, err
+	}
+	sv.engine, sv.closing = e, append(sv.closing, done)
+	if sv.tokens, err = a.openTokens(); err != nil {
+		return sv, err
+	}
+	if err := a.join(ctx, o); err != nil {
+		return sv, err
+	}
+	r, err := a.harness.Team(ctx, a.sessions(true))
+	if err != nil {
+		return sv, err
+	}
+	sv.closing = append(sv.closing, func() { r.Close() })
+	machine := a.newSetup(o)
+	sv.closing = append(sv.closing, machine.Close)
+	if sv.server, err = a.newServer(e, sv.tokens, r, machine, o); err != nil {
+		return sv, err
+	}
+	if sv.listener, sv.url, err = a.listen(ctx, sv.tokens, o); err != nil {
+		return sv, err
+	}
+	sv.ctx, sv.stop = context.WithCancel(ctx)
+	var background sync.WaitGroup
+	sv.closing = append(sv.closing, background.Wait, sv.stop)
+	background.Go(func() { a.harness.Maintain(sv.ctx) })
+	background.Go(func() { a.harness.Retain(sv.ctx, a.sessions(true)) })
+	background.Go(func() {
+		if err := r.Run(sv.ctx); err != nil && sv.ctx.Err() == nil {
+			a.logger.Error("cannot run the team", "error", err)
+		}
+	})
+	withdraw, err := announce(sv.ctx, a.data, placeOf(sv.url, o))
+	if err != nil {
+		return sv, errors.Join(terret.Errorf(terret.CodeStartupRefused, "cannot say where the server listens: %w", err), sv.listener.Close())
+	}
+	sv.closing = append(sv.closing, withdraw)
+	a.answerHooks(sv, &background)
+	return sv, nil
 }
 
 // openTokens opens the tokens of this machine, or of the fleet. The store must be open.
@@ -163,19 +209,64 @@ func (a *app) serveRoots(o serveOptions) ([]string, error) {
 		}
 		roots = []string{dir}
 	}
+	for i, root := range o.roots { // as the shell that they were typed in means them
+		abs, err := filepath.Abs(root)
+		if err != nil {
+			return nil, terret.Invalid("root", "%w", err)
+		}
+		roots[i] = abs
+	}
 	return roots, nil
 }
 
-func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, r *team.Registry, o serveOptions) (*httpapi.Server, error) {
+// newSetup is what people set this machine up with in a browser.
+func (a *app) newSetup(o serveOptions) *setup.Setup {
+	started := a.loaded
+	started.Config, started.From = a.cfg, maps.Clone(a.loaded.From)
+	started.Pool = a.loaded.Pool // a server has its own default
+	for key, given := range map[string]bool{"data": a.dataGiven, "store": a.store != "", "addr": o.addr != "", "roots": len(o.roots) > 0} {
+		if given {
+			started.From[key] = "--" + key
+		}
+	}
+	started.Data = a.loaded.Data
+	if a.dataGiven {
+		started.Data = a.data
+	}
+	if o.addr != "" {
+		started.Addr = o.addr
+	}
+	if len(o.roots) > 0 {
+		started.Roots, started.From["roots"] = o.roots, "--root"
+	}
+	return setup.New(setup.Options{
+		Keys: keys.Open(a.data), MCPTokens: keys.OpenMCP(a.data), UserFile: config.UserFile(a.environ), Environ: a.environ,
+		Started: started, Reload: a.reload, Agents: a.harness.Agents, Log: a.logger, Dir: a.data, Owner: a.harness.Store.Worker(),
+	})
+}
+
+func (a *app) newServer(e *engine.Engine, tokens *access.Tokens, r *team.Registry, m *setup.Setup, o serveOptions) (*httpapi.Server, error) {
 	roots, err := a.serveRoots(o)
 	if err != nil {
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{
 		Engine: e, Store: a.harness.Store, Tokens: tokens, Hosts: o.hosts, Origins: o.origins,
-		Roots: roots, Home: a.data, Trust: a.trust, Web: web.Handler(), Version: version(), Log: a.logger, Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
-		Node: a.harness.Node(), About: a.harness.About(nodeOf(roots, o)), Sessions: a.sessions(true), Team: r, Env: a.environ, Worktree: a.cfg.Worktree,
+		Roots: roots, Home: a.data, Trust: a.trust, Web: docs.Beside(web.Handler(), version()), Version: version(), Log: a.logger, Limits: httpapi.Limits{Drain: max(o.drain, time.Millisecond)},
+		Doors: doors(),
+		Node:  a.harness.Node(), About: a.harness.About(nodeOf(roots, o)), Sessions: a.sessions(true), Team: r, Setup: m, Env: a.environ, TerminalEnv: a.cfg.Agents["native"].Env, Worktree: a.cfg.Worktree, Nesting: a.cfg.Nesting,
 	})
+}
+
+// doors are what other programs speak already, served by the server itself.
+func doors() []httpapi.Door {
+	return []httpapi.Door{{
+		Path: uhp.Path, Public: uhp.Public, OtherBody: uhp.OtherBody, Refuse: uhp.Refuse,
+		Open: func(server http.Handler) httpapi.OpenDoor { return uhp.New(server, version()) },
+	}, {
+		Path: mcp.Path, Refuse: mcp.Refuse,
+		Open: func(server http.Handler) httpapi.OpenDoor { return mcp.NewDoor(server, version()) },
+	}}
 }
 
 // listen opens the address, if that is allowed, and returns its URL.
@@ -187,13 +278,13 @@ func (a *app) listen(ctx context.Context, tokens *access.Tokens, o serveOptions)
 	if err := access.CheckBind(ctx, addr, o.cert != "", tokens); err != nil {
 		return nil, "", err
 	}
-	var config *tls.Config
+	var secure *tls.Config
 	if o.cert != "" {
 		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
 		if err != nil {
 			return nil, "", terret.Invalid("tls-cert", "%w", err)
 		}
-		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+		secure = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
@@ -201,8 +292,8 @@ func (a *app) listen(ctx context.Context, tokens *access.Tokens, o serveOptions)
 		return nil, "", terret.Errorf(terret.CodeStartupRefused, "cannot listen on %s: %w; choose another with --addr", addr, err)
 	}
 	url := "http://" + reachable(l.Addr())
-	if config != nil {
-		l, url = tls.NewListener(l, config), "https://"+reachable(l.Addr())
+	if secure != nil {
+		l, url = tls.NewListener(l, secure), "https://"+reachable(l.Addr())
 	}
 	return l, url, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/engine"
+	"github.com/terret-dev/terret/tui"
 )
 
 func newSessions(a *app) *cobra.Command {
@@ -21,7 +22,8 @@ func newSessions(a *app) *cobra.Command {
 		return runSessionsLs(cmd.Context(), a, listOptions{limit: usualSessions})
 	}}
 	cmd.AddCommand(newSessionsLs(a), newSessionsShow(a), newSessionsContext(a), newSessionsRename(a), newSessionsRm(a), newSessionsPrune(a),
-		newRewind(a, "undo"), newRewind(a, "redo"), newSessionsFork(a), newSessionsExport(a), newSessionsImport(a))
+		newRewind(a, "undo"), newRewind(a, "redo"), newSessionsFork(a), newSessionsExport(a), newSessionsImport(a), newSessionsDiscover(a))
+	cmd.AddCommand(newBranch(a)...)
 	return cmd
 }
 
@@ -275,12 +277,39 @@ func (a *app) showSession(ctx context.Context, e *engine.Engine, s terret.Sessio
 			fmt.Fprintf(a.out, "  %s: %s\n", t.Error.Code, oneLine(t.Error.Message))
 		}
 	}
+	if err := a.showConversation(ctx, e, s); err != nil {
+		return err
+	}
 	if n := len(turns); n > 0 {
 		if command, err := a.harness.Agents.ByHand(s, terret.TextOf(turns[n-1].Prompt)); err == nil { // most agents have none
 			fmt.Fprintf(a.out, "\nto run the last turn without Terret, in that folder:\n  %s\n", printable(command))
 		}
 	}
 	return nil
+}
+
+// theme is how a conversation is drawn for a stream; empty is plain text.
+func (a *app) theme(stream any) string {
+	if !a.colour(stream) {
+		return ""
+	}
+	return nonEmpty(a.getenv("TERRET_THEME"), "dark")
+}
+
+// showConversation prints what was said and done.
+func (a *app) showConversation(ctx context.Context, e *engine.Engine, s terret.Session) error {
+	said := tui.NewTranscript(s, a.theme(a.out.w))
+	for entry, err := range e.Events(ctx, engine.EventQuery{Session: s.ID}) {
+		if err != nil {
+			return err
+		}
+		if ev, err := entry.Decode(); err == nil { // what nobody can read is in `terret events`
+			said.Add(ev)
+		}
+	}
+	columns, _ := size(a.out.w)
+	fmt.Fprintln(a.out)
+	return said.Write(a.out, columns)
 }
 
 func newSessionsRename(a *app) *cobra.Command {

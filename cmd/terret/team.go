@@ -15,6 +15,7 @@ import (
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/server/access"
+	"github.com/terret-dev/terret/internal/server/httpapi"
 	"github.com/terret-dev/terret/work/team"
 )
 
@@ -100,7 +101,7 @@ func newTeamSpawn(a *app) *cobra.Command {
 	fl.StringSliceVar(&o.AllowedTools, "tools", nil, "the agent's tools, which it uses without asking (default: all)")
 	fl.StringVar(&o.PermissionMode, "permission-mode", "", "the agent's own permission mode")
 	fl.StringSliceVar(&o.SettingSources, "setting-sources", nil, "which of its own settings the agent reads (default: none)")
-	fl.StringVar(&o.mode, "mode", team.ModeClient, "client: one conversation; query: each message is a conversation of its own")
+	fl.StringVar(&o.mode, "mode", "", "client: one conversation; query: each message is a conversation of its own (default: query for the agent sdk, else client)")
 	fl.StringSliceVar(&o.Topics, "topic", nil, "topic to subscribe to (repeatable)")
 	fl.StringVar(&o.ReportsTo, "reports-to", "", "its lead, in a hierarchy")
 	fl.StringVar(&o.restart, "restart", string(team.RestartOnFailure), "what to do when it fails: on-failure or never")
@@ -120,8 +121,12 @@ func runTeamSpawn(ctx context.Context, a *app, o spawnOptions) error {
 			c.Type = s.Agent
 			c.Model = s.Model
 		}
-		if !o.person {
+		switch {
+		case o.person:
+		case o.mode != "":
 			c.Credentials = map[string]any{"mode": o.mode}
+		default:
+			c = c.Lasting()
 		}
 		m, err := r.Spawn(ctx, a.user(), c)
 		if err != nil {
@@ -136,15 +141,22 @@ func runTeamSpawn(ctx context.Context, a *app, o spawnOptions) error {
 }
 
 func newTeamList(a *app) *cobra.Command {
-	members := listing[team.Member]{
+	members := listing[httpapi.TeamMember]{
 		none: "the team has no members yet; `terret team spawn NAME` adds one",
 		head: "NAME\tAGENT\tSTATE\tMAIL\tSESSION\tDETAIL",
-		row: func(m team.Member) string {
-			return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s", m.Name, m.Type, m.State, m.Mail, shortID(m.Session), fit(oneLine(m.Detail), 60))
+		row: func(m httpapi.TeamMember) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s", m.Name, m.Agent, m.State, m.Mail, shortID(m.Session), fit(oneLine(m.Detail), 60))
 		},
 	}
-	return members.command(a, "List the members of the team", func(ctx context.Context, show func([]team.Member, error) error) error {
-		return withTeam(ctx, a, false, func(ctx context.Context, r *team.Registry) error { return show(r.List(ctx)) })
+	return members.command(a, "List the members of the team", func(ctx context.Context, show func([]httpapi.TeamMember, error) error) error {
+		return withTeam(ctx, a, false, func(ctx context.Context, r *team.Registry) error {
+			all, err := r.List(ctx)
+			out := make([]httpapi.TeamMember, 0, len(all))
+			for _, m := range all {
+				out = append(out, httpapi.TeamMemberOf(m))
+			}
+			return show(out, err)
+		})
 	})
 }
 
@@ -200,7 +212,7 @@ func (a *app) printAnswers(ctx context.Context, r *team.Registry, answers []team
 	for _, m := range answers {
 		switch {
 		case asJSON:
-			if err := a.printLine(m); err != nil {
+			if err := a.printLine(httpapi.TeamMessageOf(m)); err != nil {
 				return err
 			}
 		case m.Type == team.System:
@@ -271,7 +283,7 @@ func (a *app) printHistory(ctx context.Context, r *team.Registry, q team.History
 		}
 		none = false
 		if asJSON {
-			if err := a.printLine(m); err != nil {
+			if err := a.printLine(httpapi.TeamMessageOf(m)); err != nil {
 				return err
 			}
 			continue

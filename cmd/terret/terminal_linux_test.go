@@ -7,11 +7,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/terret-dev/terret/tui/draft"
 )
 
 // The ends of the lines in which a person is asked.
 const (
-	askPermission = "[q] no, and stop > "
+	askPermission = "[q] deny and stop > "
 	askQuestion   = "empty for no answer > "
 	askPlan       = "say what to change > "
 )
@@ -209,7 +211,7 @@ func TestTerminalSpinnerFits(t *testing.T) {
 	spins := 0
 	for part := range strings.SplitSeq(x.end(0), "\r\x1b[K"+dim) {
 		status, _, found := strings.Cut(part, reset)
-		if n := columnsOf(status); found && spins > 0 && n >= 30 {
+		if n := draft.Columns(status); found && spins > 0 && n >= 30 {
 			t.Errorf("%q takes %d columns", status, n)
 		}
 		spins++
@@ -344,7 +346,7 @@ func TestTerminalChat(t *testing.T) {
 	x.send("run: sleep 1000\n")
 	x.expect("Run `sleep 1000`")
 	x.send("\x03")
-	x.expect("the turn was interrupted by ann")
+	x.expect("Stopped.")
 	x.expect("› ")
 	x.send("list files\\\n")
 	x.expect("… ")
@@ -361,7 +363,7 @@ func TestTerminalChat(t *testing.T) {
 	x = p.start(nil, "chat", id)
 	x.expect("Full auto")
 	x.expect("› ")
-	x.send("\x03")
+	x.send("\x03\x03")
 	x.expect("left by Ctrl-C")
 	x.end(130)
 }

@@ -29,12 +29,14 @@ func newSessionsExport(a *app) *cobra.Command {
 }
 
 func newSessionsImport(a *app) *cobra.Command {
-	var cwd, folder, database string
+	var cwd, folder, database, agent string
 	cmd := &cobra.Command{
-		Use: "import FILE | --project DIR | --hive DATABASE", Short: "Import a session that export printed, or the sessions of a project's files or of Hive",
+		Use: "import FILE | --from AGENT ID | --project DIR | --hive DATABASE", Short: "Import a session that export printed, or the sessions of a project's files or of Hive",
 		Long: "Import a session that export printed (- is standard input). It gets new ids and\n" +
 			"keeps the conversation and its history; permissions and the agent's own session\n" +
 			"id are not imported.\n\n" +
+			"With --from, import a session that you had with an agent without Terret, with all that\n" +
+			"was said; `terret sessions discover` lists them. It continues with the agent's memory.\n\n" +
 			"With --project, recreate the sessions whose files are in the folder's .terret, after\n" +
 			"the database was lost. They keep their ids and titles, and continue as far as the\n" +
 			"agent remembers; what was said before is not in Terret's log. Their policy is ask.\n\n" +
@@ -45,10 +47,15 @@ func newSessionsImport(a *app) *cobra.Command {
 			if folder != "" || database != "" {
 				return exactArgs()(cmd, args)
 			}
+			if agent != "" {
+				return exactArgs("ID")(cmd, args)
+			}
 			return exactArgs("FILE")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case agent != "":
+				return runAdopt(cmd.Context(), a, agent, args[0], cwd)
 			case folder != "":
 				found, err := project.Sessions(folder)
 				return restore(cmd.Context(), a, "project", folder, found, err)
@@ -62,7 +69,9 @@ func newSessionsImport(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&cwd, "cwd", "", "folder for the session (default: its original folder)")
 	cmd.Flags().StringVar(&folder, "project", "", "recreate the sessions in this folder's .terret")
 	cmd.Flags().StringVar(&database, "hive", "", "recreate the sessions in this database of Hive")
+	cmd.Flags().StringVar(&agent, "from", "", "import a session that you had with this agent itself")
 	cmd.MarkFlagsMutuallyExclusive("cwd", "project", "hive")
+	cmd.MarkFlagsMutuallyExclusive("from", "project", "hive")
 	return cmd
 }
 

@@ -136,6 +136,10 @@ var actingFiles = listing[trust.File]{row: func(f trust.File) string { return fm
 
 // printTrust prints the decision and the files it is about.
 func (a *app) printTrust(decision trust.Decision, state trust.State) error {
+	if decision == trust.Nothing && state.Problem == "" {
+		fmt.Fprintln(a.out, "nothing here needs trust")
+		return nil
+	}
 	fmt.Fprintf(a.out, "%s: %s\n", decision, oneLine(state.Folder))
 	if err := actingFiles.print(a.out, state.Files); err != nil {
 		return err
@@ -143,8 +147,6 @@ func (a *app) printTrust(decision trust.Decision, state trust.State) error {
 	switch {
 	case state.Problem != "":
 		a.note("it cannot be trusted: %s", oneLine(state.Problem))
-	case decision == trust.Nothing:
-		a.note("nothing here needs trust")
 	case decision == trust.Unknown:
 		a.note("none of this takes effect; `terret trust --yes` allows it, `terret trust --no` rules it out")
 	}

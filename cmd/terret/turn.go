@@ -18,6 +18,7 @@ type conversation struct {
 	engine  *engine.Engine
 	session terret.Session
 	after   int64 // last event shown
+	fresh   bool  // the session was made for this conversation
 
 	json    bool      // canonical events instead of a rendering
 	view    view.View // another dialect instead of a rendering; may be nil
@@ -34,6 +35,17 @@ func (c *conversation) turn(ctx context.Context, text string) (terret.TurnComple
 
 // prompt sends a prompt and shows the turn to its end. The error is that of the turn.
 func (c *conversation) prompt(ctx context.Context, p terret.Prompt) (terret.TurnComplete, error) {
+	return c.run(ctx, c.prompting(p))
+}
+
+func (c *conversation) prompting(p terret.Prompt) starter {
+	return func(ctx context.Context) (terret.Turn, error) {
+		return c.engine.Prompt(ctx, engine.PromptRequest{Session: c.session.ID, Prompt: p, By: c.app.user(), When: engine.WhenReject})
+	}
+}
+
+// run begins a turn and shows it to its end. The error is that of the turn.
+func (c *conversation) run(ctx context.Context, start starter) (terret.TurnComplete, error) {
 	// The turn outlives Ctrl-C: it ends properly, and its end is shown.
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
@@ -49,7 +61,7 @@ func (c *conversation) prompt(ctx context.Context, p terret.Prompt) (terret.Turn
 		func() { twice.Store(true); c.stop(life, c.engine.Kill); abort(errSecondInterrupt) },
 	)
 	defer stop()
-	t, err := c.engine.Prompt(ctx, engine.PromptRequest{Session: c.session.ID, Prompt: p, By: c.app.user(), When: engine.WhenReject})
+	t, err := start(ctx)
 	if err != nil {
 		return terret.TurnComplete{}, err
 	}

@@ -125,6 +125,31 @@ Done: success
 	}
 }
 
+// TestTypeScriptProductName holds that the product's name reaches the model: N11.
+func TestTypeScriptProductName(t *testing.T) {
+	t.Parallel()
+	scenario, err := sim.Parse("scenario", []byte("steps:\n  - match: {user: Who are you?, system: Acme Coder}\n    answer: {text: Acme Coder.}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := sim.NewServer(scenario, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, err := srv.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	program := `import { prompt } from "` + filepath.Join(typescript(t), "dist", "esm", "index.js") + `";
+const result = await prompt("Who are you?", { model: "anthropic/claude-sonnet-4-20250514", productName: "Acme Coder" });
+console.log(result.content);`
+	out := node(t, []string{"ANTHROPIC_API_KEY=not-a-key", "ANTHROPIC_BASE_URL=" + running.URL()}, "--input-type=module", "-e", program)
+	if out != "Acme Coder.\n" {
+		t.Errorf("the answer is %q; not expected: %v", out, srv.Player().Unmatched())
+	}
+}
+
 // TestTypeScriptIsBuilt fails when dist was built from other sources: run sdk/typescript/build.sh.
 func TestTypeScriptIsBuilt(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -56,7 +57,7 @@ func runUsage(ctx context.Context, a *app, o usageOptions) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "TURNS\tINPUT\tCACHED\tOUTPUT\tCOST\t  KEY")
+	fmt.Fprintf(w, "TURNS\tINPUT\tCACHED\tOUTPUT\tCOST\t  %s\n", strings.ToUpper(o.group))
 	line := func(r terret.UsageRow) {
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%s\t  %s\n", r.Turns, r.Usage.Input+r.Usage.CacheWrite, r.Usage.CacheRead, r.Usage.Output, dollars(r.CostUSD), printable(nonEmpty(r.Key, "-")))
 	}
