@@ -84,6 +84,13 @@ describe("axe finds nothing", () => {
     await visit("/rules", () => page.getByText("Bash(git status *)").first().waitFor());
     await visit("/fleet", () => page.getByRole("list", { name: "Nodes" }).waitFor());
     await visit("/settings", () => page.getByRole("heading", { name: "Settings" }).waitFor());
+    await visit("/setup", async () => {
+      await page.getByRole("textbox", { name: "Configuration file" }).waitFor();
+      await page.getByRole("button", { name: /^Install .*…$|^Models of/ }).first().waitFor();
+    });
+    const old = { agent: "claude", native_id: "n", cwd: "/w/api", title: "an old session", updated_at: new Date().toISOString(), size: 5000 };
+    await page.route("**/v1/discovered", (route) => route.fulfill({ json: { items: [old, { ...old, native_id: "o", session: run }] } }));
+    await visit("/discovered", () => page.getByText("an old session").first().waitFor());
     await visit("/personas", () => page.getByText("No personas in this folder").waitFor());
     await visit("/team", () => page.getByRole("img", { name: /wrote to/ }).waitFor());
     await page.getByRole("button", { name: "Add a member" }).click();

@@ -35,7 +35,7 @@ it("cards say what is asked in words, and edits are edited as text", async () =>
   expect(await text.inputValue()).not.toContain("{");
   await text.fill("package basket\n");
   await card.getByRole("button", { name: "Allow this instead" }).click();
-  await card.getByRole("heading", { name: "Run echo done" }).waitFor();
+  await card.getByRole("heading", { name: "Run a command" }).waitFor();
   expect(readFileSync(join(server.project, "cart.go"), "utf8")).toContain("package basket");
   await card.getByRole("button", { name: allow }).click();
   await page.locator(".turn-end").waitFor();

@@ -17,6 +17,8 @@ const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 export interface Options {
   /** A script for the mock agent. */
   script?: unknown;
+  /** The server also finds programs in the folder `bin`. */
+  programs?: boolean;
   /** A scenario for the model behind the real Claude Code; {{dir}} is the project. */
   model?: string;
 }
@@ -28,8 +30,9 @@ export const claude = resolve("../agents/node_modules/.bin/claude");
 export class Server {
   private process: ChildProcess | undefined;
   private sim: ChildProcess | undefined;
-  private readonly dir = mkdtempSync(join(tmpdir(), "terret-e2e-"));
+  readonly dir = mkdtempSync(join(tmpdir(), "terret-e2e-"));
   readonly home = join(this.dir, "home");
+  readonly bin = join(this.dir, "bin");
   readonly project = join(this.dir, "work", "api-server");
   url = "";
   private code = "";
@@ -41,6 +44,7 @@ export class Server {
   private furnish(): void {
     mkdirSync(this.home, { recursive: true, mode: 0o700 });
     mkdirSync(this.project, { recursive: true });
+    mkdirSync(this.bin, { recursive: true });
     if (this.options.script) writeFileSync(join(this.dir, "script.json"), JSON.stringify(this.options.script));
   }
 
@@ -55,6 +59,7 @@ export class Server {
   async start(): Promise<void> {
     const addr = this.url ? new URL(this.url).host : "127.0.0.1:0";
     const env: NodeJS.ProcessEnv = { PATH: process.env.PATH, HOME: this.dir, TERRET_HOME: this.home, TERRET_MODEL: "demo", LANG: "C.UTF-8" };
+    if (this.options.programs) env.PATH = this.bin + delimiter + env.PATH;
     if (this.options.script) env.TERRET_MOCK_SCRIPT = join(this.dir, "script.json");
     if (this.options.model) {
       env.PATH = dirname(claude) + delimiter + env.PATH;

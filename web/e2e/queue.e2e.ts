@@ -36,6 +36,32 @@ it("a queued message shows at once, and can be changed, moved and dropped", asyn
   await context.close();
 });
 
+it("a stop holds what is queued, here and in every other window, until it is sent or put back", async () => {
+  const { context, page, watch } = await open();
+  const id = await server.session({ policy: "auto-approve" }, "run: sleep 600");
+  await page.goto(`${server.url}/s/${id}`);
+  await live(page);
+  await page.locator(".tool .dot.busy").first().waitFor();
+  const queue = page.getByRole("list", { name: "Queued messages" });
+  for (const prompt of ["say hello", "list files"]) {
+    expect((await server.api("POST", `/v1/sessions/${id}/turns`, { prompt, when: "queue" })).status).toBe(202);
+    await queue.getByText(prompt).waitFor();
+  }
+  await page.getByRole("button", { name: "Stop" }).click();
+  const held = queue.locator(".held");
+  await expect.poll(() => held.count()).toBe(2);
+  await page.getByText("You stopped it").waitFor();
+  await held.nth(1).getByRole("button", { name: "Edit" }).click();
+  await expect.poll(() => held.count()).toBe(1);
+  expect(await page.getByRole("textbox", { name: "Message", exact: true }).inputValue()).toBe("list files");
+  await held.first().getByRole("button", { name: "Send" }).click();
+  await queue.waitFor({ state: "detached" });
+  const { body } = await server.api("GET", `/v1/sessions/${id}/turns`);
+  expect((body as { items: unknown[] }).items).toHaveLength(2);
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
+
 it("a running agent can be steered before all the agents' programs have said who they are", async () => {
   const { context, page, watch } = await open();
   const id = await server.session({ policy: "auto-approve" }, "run: sleep 600");

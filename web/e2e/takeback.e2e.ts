@@ -20,8 +20,8 @@ it("single files and hunks are taken back, brought back and kept", async () => {
   const file = (name: string) => review.getByRole("group", { name: `Changes in ${name}` });
 
   // One hunk goes, the other stays; Undo brings it back.
-  await file("long.txt").getByRole("button", { name: /^Take back lines? (1|2)–/ }).click();
-  await page.getByText("Took back a part of long.txt").first().waitFor();
+  await file("long.txt").getByRole("button", { name: /^Revert lines? (1|2)–/ }).click();
+  await page.getByText("Reverted a part of long.txt").first().waitFor();
   expect(readFileSync(at("long.txt"), "utf8")).toBe(long.replace("line 30.", "line thirty."));
   await expect.poll(() => file("long.txt").getByText("line two.").count()).toBe(0);
   await page.getByRole("button", { name: "Undo", exact: true }).last().click();
@@ -31,14 +31,14 @@ it("single files and hunks are taken back, brought back and kept", async () => {
   // A file that somebody changed meanwhile is left alone, and the view shows it.
   await file("long.txt").getByText("line two.").waitFor();
   writeFileSync(at("long.txt"), long.replace("line 2.", "mine"));
-  await file("long.txt").getByRole("button", { name: "Take back long.txt" }).click();
+  await file("long.txt").getByRole("button", { name: "Revert long.txt" }).click();
   await page.getByText("has changed since you looked at it, so nothing was touched").first().waitFor();
   expect(readFileSync(at("long.txt"), "utf8")).toContain("mine");
   await file("long.txt").getByText("mine").waitFor();
 
   // A file that was made is removed.
-  await file("new.txt").getByRole("button", { name: "Take back new.txt" }).click();
-  await page.getByText("Took back new.txt").first().waitFor();
+  await file("new.txt").getByRole("button", { name: "Revert new.txt" }).click();
+  await page.getByText("Reverted new.txt").first().waitFor();
   expect(() => readFileSync(at("new.txt"))).toThrow();
   await expect.poll(() => file("new.txt").count()).toBe(0);
 

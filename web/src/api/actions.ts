@@ -1,7 +1,7 @@
 // What a person does: one function for each verb.
 
 import { call, send } from "./http";
-import type { Answer, Block, List, Probe, Request, Rule, Session, Turn } from "./types";
+import type { Answer, Block, List, Probe, PullRequest, Request, Rule, Session, Turn } from "./types";
 
 const at = (session: string, rest = "") => `/v1/sessions/${encodeURIComponent(session)}${rest}`;
 const post = <T>(path: string, body: unknown = {}) => call<T>(path, { method: "POST", body });
@@ -15,6 +15,11 @@ export interface NewSession {
   policy?: string;
   permission_mode?: string;
   title?: string;
+  /** The agent's own session to go on with. */
+  native_id?: string;
+  /** Work in a new git worktree, on a branch that is named after a text. */
+  worktree?: boolean;
+  branch?: string;
   max_cost_usd?: number;
   max_turns?: number;
   /** How many seconds requests wait, by their kind. */
@@ -56,7 +61,10 @@ export const redo = (session: string, force = false) => post<void>(at(session, "
 export const takeBack = (session: string, body: { path: string; state: string; turn?: string; hunks?: number[] }) =>
   post<{ files: string[]; copy?: string }>(at(session, "/changes/take-back"), body);
 export const restoreCopy = (session: string, copy: string) => post<void>(at(session, `/copies/${encodeURIComponent(copy)}/restore`));
-export const commit = (session: string, body: { message: string; files: { path: string; state: string }[] }) =>
+export const push = (session: string, replace: boolean) => post<{ remote: string; branch: string; link?: string }>(at(session, "/push"), { replace });
+export const openPullRequest = (session: string, body: { title: string; text: string }) => post<PullRequest>(at(session, "/pull-request"), body);
+export const onWorktree = (session: string, what: "merge" | "rebase" | "discard") => post<void>(at(session, `/worktree/${what}`));
+export const commit = (session: string, body: { message: string; hooks?: boolean; files: { path: string; state: string }[] }) =>
   post<{ commit: string; files: number }>(at(session, "/commit"), body);
 export const fork = (session: string, messageId?: string) =>
   post<Session>(at(session, "/fork"), messageId ? { message_id: messageId } : {});
@@ -69,6 +77,7 @@ export const editQueued = (session: string, turn: string, text: string) =>
   call<Turn>(at(session, `/queue/${encodeURIComponent(turn)}`), { method: "PATCH", body: { prompt: text } });
 export const moveQueued = (session: string, turn: string, before: string) =>
   call<Turn>(at(session, `/queue/${encodeURIComponent(turn)}`), { method: "PATCH", body: { before } });
+export const sendQueued = (session: string, turn: string) => call<void>(at(session, "/queue/send"), { method: "POST", body: { turn } });
 export const dropQueued = (session: string, turn: string) =>
   call<void>(at(session, `/queue/${encodeURIComponent(turn)}`), { method: "DELETE" });
 
@@ -81,11 +90,11 @@ export const putRules = (rules: (Pick<Rule, "effect" | "pattern"> & { id?: strin
   call<List<Rule>>("/v1/rules", { method: "PUT", body: { items: rules } });
 
 export const dryRun = (rule: Pick<Rule, "effect" | "pattern">) =>
-  post<{ items: unknown[]; total: number }>("/v1/rules/dry-run", rule);
+  post<{ items: unknown[]; total: number; broad?: string }>("/v1/rules/dry-run", rule);
 
 /** What would be decided about a tool use, and why. */
 export interface Explanation { decision: "allow" | "deny" | "ask"; rule?: string; reasons: string[] }
-export const explain = (use: { session?: string; command?: string; tool?: string; input?: unknown; allow?: string[]; deny?: string[]; ask?: string[] }) =>
+export const explain = (use: { session?: string; command?: string; tool?: string; class?: string; input?: unknown; allow?: string[]; deny?: string[]; ask?: string[] }) =>
   post<Explanation>("/v1/rules/explain", use);
 
 export async function exportSession(session: string): Promise<Blob> {

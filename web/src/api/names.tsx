@@ -2,13 +2,14 @@
 
 import { createContext, type ReactNode, useContext, useMemo } from "react";
 import { namesBy, type Names } from "../lib/words";
-import { useKnownAgents } from "./queries";
+import { useAgentsInStep, useKnownAgents } from "./queries";
 
 const Context = createContext<Names>(namesBy([]));
 
-/** Gives all below it the names. The list is read once for all of them. */
+/** Gives all below it the names. The list is read and kept in step once for all of them. */
 export function NamesProvider({ children }: { children: ReactNode }) {
   const agents = useKnownAgents();
+  useAgentsInStep();
   return <Context value={useMemo(() => namesBy(agents), [agents])}>{children}</Context>;
 }
 

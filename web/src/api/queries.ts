@@ -115,16 +115,32 @@ const agents = queryOptions({ queryKey: keys.agents, queryFn: ({ signal }) => ca
 
 export const useAgents = () => useQuery(agents);
 
+const known = queryOptions({ queryKey: [...keys.agents, "known"], queryFn: ({ signal }) => call<List<Probe>>("/v1/agents?probe=0", { signal }), staleTime: Infinity });
+
 const noAgents: Probe[] = [];
+const soon = 1_000; // milliseconds
 
 /** The agents. Until all programs have answered, which may take seconds, that is what the server knows of them; this starts none. */
 export function useKnownAgents(): Probe[] {
   const asked = useQuery({ ...agents, enabled: false }).data;
-  const known = useQuery({
-    queryKey: [...keys.agents, "known"], enabled: !asked, staleTime: Infinity,
-    queryFn: ({ signal }) => call<List<Probe>>("/v1/agents?probe=0", { signal }),
-  }).data;
-  return (asked ?? known)?.items ?? noAgents;
+  const before = useQuery({ ...known, enabled: !asked }).data;
+  return (asked ?? before)?.items ?? noAgents;
+}
+
+/** The agents that are installed, as far as that is known; looking says that others may turn out to be. */
+export function useInstalled(): { agents: Probe[]; looking: boolean } {
+  const asked = useAgents().data;
+  const all = useKnownAgents();
+  return { agents: useMemo(() => all.filter((a) => a.found), [all]), looking: !asked };
+}
+
+/** Looks again while programs are being asked: what one has said counts before the others have. One place does it for all. */
+export function useAgentsInStep(): void {
+  const asked = useQuery({ ...agents, enabled: false });
+  const checking = asked.data?.items.some((a) => a.checking) ?? false;
+  const first = !asked.data && asked.fetchStatus === "fetching";
+  useQuery({ ...agents, enabled: checking, refetchInterval: checking ? soon : false });
+  useQuery({ ...known, enabled: first, refetchInterval: first ? soon : false });
 }
 
 /** What an agent can do. */
@@ -160,7 +176,8 @@ export const useFork = (s: Session): { whole: boolean; anywhere: boolean } => {
 
 /** The models of an agent that lets one choose. */
 export const useModels = (agent: string) => {
-  const ability = useAgents().data?.items.find((a) => a.agent === agent)?.capabilities.model_selection;
+  useAgents();
+  const ability = useKnownAgents().find((a) => a.agent === agent)?.capabilities.model_selection;
   return useQuery({
     queryKey: keys.models(agent), enabled: typeof ability === "object" && ability.ok, staleTime: 60_000, retry: false,
     queryFn: ({ signal }) => call<List<Model>>(`/v1/agents/${id(agent)}/models`, { signal }),
@@ -219,13 +236,20 @@ export const useChanges = (session: string, turn: string) =>
     queryFn: ({ signal }) => call<Changes>(`/v1/sessions/${id(session)}/changes${query({ turn })}`, { signal }),
   });
 
+/** Changes without those that another session may have made. */
+const own = (c: Changes): Changes => {
+  const items = c.items.filter((x) => !x.by);
+  const sum = (of: "insertions" | "deletions") => items.reduce((n, x) => n + x[of], 0);
+  return { ...c, items, insertions: sum("insertions"), deletions: sum("deletions") };
+};
+
 /** What a turn changed, without the diffs; of the last turn, if none is named. */
 export const useTurnCounts = (session: string, turn: string, enabled: boolean) =>
   useQuery({
     queryKey: [...keys.changes(session), "counts", turn], enabled, retry: false, staleTime: 60_000,
     queryFn: async ({ signal }): Promise<Changes | null> => {
       const of = turn || (await call<List<Turn>>(`/v1/sessions/${id(session)}/turns`, { signal })).items.at(-1)?.id;
-      return of ? call<Changes>(`/v1/sessions/${id(session)}/changes${query({ turn: of, diff: "0" })}`, { signal }) : null;
+      return of ? own(await call<Changes>(`/v1/sessions/${id(session)}/changes${query({ turn: of, diff: "0" })}`, { signal })) : null;
     },
   }).data;
 

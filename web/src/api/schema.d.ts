@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List agents: whether each is installed and signed in, and what it can do
-         * @description Probing starts the agents' programs, so the answer may be some seconds old. With view, a table of what each agent can do itself.
+         * @description Probing starts the agents' programs, which may take seconds. So this answers at once with what they said last, and asks them meanwhile if that is old: then checking is set, and the next answer is newer. Only those that have not answered since the server was started are waited for. With view, a table of what each agent can do itself.
          */
         get: operations["list-agents"];
         put?: never;
@@ -62,6 +62,50 @@ export interface paths {
         get: operations["list-models"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the configuration: the user's file as text, and every key with its value here
+         * @description And where that comes from, and which keys need a restart of the server. Headers of providers, passwords and secrets of the environment are not shown.
+         */
+        get: operations["get-config"];
+        /**
+         * Replace the text of the user's configuration file
+         * @description In one step, if nothing is wrong in the text and the file is still what it was: the hash says so. Where [hidden 1] and the like stand where they stood, the value stays. Settings name programs that Terret starts, so whoever may change them may run programs as the user who runs the server.
+         */
+        put: operations["put-config"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/config/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say what is wrong in a text for the user's configuration file
+         * @description Nothing is changed.
+         */
+        post: operations["check-config"];
         delete?: never;
         options?: never;
         head?: never;
@@ -126,6 +170,30 @@ export interface paths {
         get: operations["list-dirs"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/discovered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sessions that a person had with agents without Terret
+         * @description The last used first. They are found in the agents' own files on the server's machine, which stay as they are. Sessions that Terret has already are listed with their ids.
+         */
+        get: operations["discover"];
+        put?: never;
+        /**
+         * Create a session from one that was discovered
+         * @description It has all that was said, and continues with the agent's own memory.
+         */
+        post: operations["adopt-session"];
         delete?: never;
         options?: never;
         head?: never;
@@ -212,6 +280,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/files/raw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download a file in a session's folder
+         * @description The file's own bytes, up to 1 GB, which browsers are told to keep as a file and not to look into.
+         */
+        get: operations["download-file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/fleet": {
         parameters: {
             query?: never;
@@ -252,6 +340,134 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/installation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the installation that runs, or the last one
+         * @description When it has ended, with what is known of the agent then.
+         */
+        get: operations["get-installation"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel the installation that runs
+         * @description Returns when everything that it started has ended. What it has written so far stays.
+         */
+        delete: operations["cancel-installation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/installation/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow what an installation prints
+         * @description As text/event-stream: `installation`, its state, at the start and when it changes; `output`, a text, whose `id` is how many bytes there were with it; and `missed` if what comes next does not follow what came before, because it is no longer kept. The stream ends with the installation.
+         */
+        get: operations["installation-output"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/installers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the commands that install agents
+         * @description They are Terret's own. Those of a package manager can be run from here, if it is there.
+         */
+        get: operations["list-installers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/installers/{agent}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Install an agent, by the command that the list shows
+         * @description As the user who runs the server, on the server's machine; packages may run programs of their own while they are installed. One at a time, for at most 15 minutes. Follow its output.
+         */
+        post: operations["install-agent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the names of the keys of models' APIs that are kept
+         * @description They are for the native agent. A key never comes back, nor a part of it.
+         */
+        get: operations["list-keys"];
+        put?: never;
+        /**
+         * Keep the key of a model's API
+         * @description In the keyring of the operating system or, where there is none, in a file that only its owner can read. It counts at once. A key that is kept is not replaced: remove it first.
+         */
+        post: operations["add-key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Forget a key
+         * @description The next question to a model is without it.
+         */
+        delete: operations["remove-key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/marks": {
         parameters: {
             query?: never;
@@ -276,6 +492,90 @@ export interface paths {
         patch: operations["change-marks"];
         trace?: never;
     };
+    "/v1/mcp/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Cancel the sign-in that waits
+         * @description Nothing is kept then.
+         */
+        delete: operations["cancel-mcp-sign-in"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/mcp/sign-in/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give the address at which the browser ended after the sign-in
+         * @description For a browser that runs on another machine than the server. Returns how it came out.
+         */
+        post: operations["answer-mcp-sign-in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/mcp/sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the MCP servers that the native agent is signed in to
+         * @description By the names that the sign-ins are kept under, which begin with mcp- and the server's host. With the sign-in that waits, or was the last.
+         */
+        get: operations["list-mcp-sign-ins"];
+        put?: never;
+        /**
+         * Begin to sign in to an MCP server
+         * @description Returns when there is a link at which a person signs in, or none is needed. It waits 15 minutes for that. The browser then brings the answer to an address of the server's machine; if it runs on another machine, it cannot open that page: answer with its address. One at a time: another one is cancelled.
+         */
+        post: operations["begin-mcp-sign-in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/mcp/sign-ins/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Sign out of an MCP server
+         * @description What the server gave is forgotten here. The server is not told.
+         */
+        delete: operations["mcp-sign-out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me": {
         parameters: {
             query?: never;
@@ -290,6 +590,70 @@ export interface paths {
         get: operations["who-am-i"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the channels of notification, and what was not delivered
+         * @description Channels are told without a browser: ntfy, and webhooks. In a fleet, what waits is this node's.
+         */
+        get: operations["get-notify"];
+        /**
+         * Replace the channels of notification
+         * @description Those that are left out are told nothing more. They are reached by https on the public internet, unless they are marked as private. A webhook gets JSON by POST, with the headers Terret-Delivery, Terret-Timestamp and Terret-Signature: sha256= and the HMAC-SHA-256, in hexadecimal, of the timestamp, a dot and the body. What fails is tried again for a day, also after a restart.
+         */
+        put: operations["put-notify"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notify/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a request from a message
+         * @description The token is in the message. It is good for one answer to one request, for a day at most and until the request is decided. This needs no other token.
+         */
+        post: operations["answer-notification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notify/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message to a channel as a test
+         * @description Succeeds when the channel has accepted it. It is tried once.
+         */
+        post: operations["test-notify"];
         delete?: never;
         options?: never;
         head?: never;
@@ -328,6 +692,118 @@ export interface paths {
          * @description As the next turn would get it; the files are read now.
          */
         get: operations["persona-prompt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/presets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the presets of new sessions, the oldest first
+         * @description A preset is an agent, a model, a prompt, skills and MCP servers under a name. Secrets of its servers are never shown.
+         */
+        get: operations["list-presets"];
+        put?: never;
+        /**
+         * Make a preset for new sessions
+         * @description Whoever may prompt may make sessions with it, also if it is less careful than they may be otherwise: so it takes somebody who may decide to make one.
+         */
+        post: operations["add-preset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/presets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Replace a preset
+         * @description Sessions that were made with it stay as they are. Its agent cannot be changed.
+         */
+        put: operations["change-preset"];
+        post?: never;
+        /**
+         * Delete a preset
+         * @description Sessions that were made with it stay.
+         */
+        delete: operations["delete-preset"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the APIs that the native agent has models of, and whether there are keys
+         * @description Those that are built in, and those that the configuration adds. A provider is not asked for that.
+         */
+        get: operations["list-providers"];
+        put?: never;
+        /**
+         * Add a server with models, by its address
+         * @description It is written to the user's configuration file and can be used at once. One with the name of a built-in provider replaces that, and gets its key.
+         */
+        post: operations["add-provider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/providers/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a server with models that was added
+         * @description A key that is kept for it stays.
+         */
+        delete: operations["remove-provider"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/providers/{name}/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ask a provider which models it has
+         * @description Unlike the list of an agent's models, this says why there are none.
+         */
+        get: operations["provider-models"];
         put?: never;
         post?: never;
         delete?: never;
@@ -736,7 +1212,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a session and its log
-         * @description If a turn is running, this needs force=true, which kills the turn. Its own worktree, or the clone that was made for it, is removed too, unless that would lose changes or commits; then the response is 200 and says so.
+         * @description If a turn is running, this needs force=true, which kills the turn. Its own worktree, or the clone that was made for it, is removed too, unless that would lose changes, commits or, without force, files that git ignores; then the response is 200 and says so.
          */
         delete: operations["delete-session"];
         options?: never;
@@ -746,6 +1222,26 @@ export interface paths {
          * @description Missing fields stay unchanged. Policy and permission mode need a token that may decide. A running agent is told at once; if it cannot change, nothing does.
          */
         patch: operations["update-session"];
+        trace?: never;
+    };
+    "/v1/sessions/{id}/branch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show where the branch of a session's folder stands
+         * @description Its distance from the branch at the remote and from the one to merge into, as far as this repository knows; nothing is fetched. What keeps it from being pushed is a sentence in problem. The draft is for a pull request.
+         */
+        get: operations["branch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v1/sessions/{id}/changes": {
@@ -799,7 +1295,7 @@ export interface paths {
         put?: never;
         /**
          * Close the session's agent
-         * @description The next prompt starts it again.
+         * @description The session's terminals end with it. The next prompt starts the agent again.
          */
         post: operations["close"];
         delete?: never;
@@ -843,7 +1339,7 @@ export interface paths {
         put?: never;
         /**
          * Commit changed files of a session's folder
-         * @description Commits exactly the files that are named, in the name of git's own user; what else is staged stays staged. Each must be in the state in which the list of changes showed it. No hook runs and nothing is signed, which is why this needs a token that may decide. A merge in progress, a missing name and the like are conflicts that say what to do.
+         * @description Commits exactly the files that are named, in the name of git's own user; what else is staged stays staged. Each must be in the state in which the list of changes showed it. Without hooks, none runs and nothing is signed; with them, hooks may change what is committed. Either way this needs a token that may decide. A merge in progress, a missing name and the like are conflicts that say what to do.
          */
         post: operations["commit"];
         delete?: never;
@@ -1081,11 +1577,55 @@ export interface paths {
         };
         /**
          * List the models that the session's agent can use
-         * @description Starts the agent if it is not running.
+         * @description Starts the agent if it is not running. With view, by provider.
          */
         get: operations["session-models"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/pull-request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the pull request of a session's branch, with its checks and comments
+         * @description Asks the forge through its own program (gh, glab or tea) on the server. Not found if there is none. It runs the git of the server's user, with its settings, hooks and sign-in, so the folder must be trusted.
+         */
+        get: operations["pull-request"];
+        put?: never;
+        /**
+         * Open a pull request for a session's branch, which was pushed
+         * @description Through the forge's own program (gh, glab or tea) on the server. If there is an open one, that is returned unchanged. It runs the git of the server's user, with its settings, hooks and sign-in, so the folder must be trusted.
+         */
+        post: operations["open-pull-request"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Push the branch of a session's folder
+         * @description To the remote that git is set to. It runs the git of the server's user, with its settings, hooks and sign-in, so the folder must be trusted. Nobody is asked for a password, and after five minutes it is stopped.
+         */
+        post: operations["push"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1101,7 +1641,7 @@ export interface paths {
         };
         /**
          * List queued prompts, in order
-         * @description Each is a turn that has not begun.
+         * @description Each is a turn that has not begun. An interrupt holds what is queued: held prompts wait until somebody sends them on or drops them.
          */
         get: operations["list-queue"];
         put?: never;
@@ -1111,6 +1651,26 @@ export interface paths {
          * @description The running turn continues.
          */
         delete: operations["clear-queue"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/queue/send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send held prompts on
+         * @description They run as soon as the session is free, in their order.
+         */
+        post: operations["send-queued"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1158,6 +1718,94 @@ export interface paths {
          * @description Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced; then a copy of them is kept. The answer says what is not taken back.
          */
         post: operations["redo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/terminals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the terminals of a session
+         * @description A token that is not for admins sees those that are shared.
+         */
+        get: operations["list-terminals"];
+        put?: never;
+        /**
+         * Open a terminal in a session's folder
+         * @description Starts the person's shell on a pty, outside of any sandbox, with the environment that commands of the native agent get. It and all that it starts end with the session, with its agent when that is closed, and with the server. Nothing that it shows is in the log.
+         */
+        post: operations["open-terminal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/terminals/{terminal}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Close a terminal
+         * @description Returns when everything that it started has ended.
+         */
+        delete: operations["close-terminal"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the size of a terminal, or who may look at it
+         * @description All who look at it have the same size: that of the last change.
+         */
+        patch: operations["change-terminal"];
+        trace?: never;
+    };
+    "/v1/sessions/{id}/terminals/{terminal}/input": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Type into a terminal
+         * @description Does not wait until it is read. While too much waits to be read, this fails with rate_limited, and nothing of it is typed.
+         */
+        post: operations["type-into-terminal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/terminals/{terminal}/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow what a terminal shows
+         * @description As text/event-stream: `terminal`, its state, at the start and when it changes; `output`, bytes in base64, whose `id` is how many there were with them; and `missed` if what comes next does not follow what came before, because it is no longer kept. Each has such an `id`. Anybody may read at the same time. The stream ends with the terminal. A token that is not for admins may read one that is shared.
+         */
+        get: operations["terminal-output"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1222,6 +1870,66 @@ export interface paths {
          * @description Restores the files that the turn changed and, if the agent supports it, the conversation. If files have changed since, the conflict names them and nothing is touched, unless forced; then a copy of them is kept. The answer says what is not taken back.
          */
         post: operations["undo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/worktree/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove a session's worktree and its branch, with everything in them
+         * @description What was neither merged nor pushed is lost. The session's terminals end. The conversation stays.
+         */
+        post: operations["discard-worktree"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/worktree/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge a session's worktree into the branch that it began at
+         * @description That branch must be checked out, without changes, in the folder that the worktree was made from. Everything must be committed. No hook runs.
+         */
+        post: operations["merge-worktree"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/worktree/rebase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put the commits of a session's worktree on top of the branch that it began at
+         * @description If both sides have changed the same lines, nothing happens. Everything must be committed. No hook runs.
+         */
+        post: operations["rebase-worktree"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1593,6 +2301,12 @@ export interface components {
             ok: boolean;
             reason?: string;
         };
+        AdoptRequest: {
+            /** @description The agent that has it. */
+            agent: string;
+            /** @description The agent's own id of the session. */
+            native_id: string;
+        };
         AgentReport: {
             agent: string;
             /** Format: double */
@@ -1604,6 +2318,10 @@ export interface components {
             session?: string;
             summary?: string;
             verdict?: string;
+        };
+        "Answer-notificationRequest": {
+            /** @description As it was in the message. */
+            token: string;
         };
         Block: {
             bytes?: string;
@@ -1619,6 +2337,8 @@ export interface components {
         };
         Change: {
             binary?: boolean;
+            /** @description Another session that worked in the folder during the turn, and may have made this change: undoing the turn leaves it. */
+            by?: string;
             change: string;
             /** Format: int64 */
             deletions: number;
@@ -1640,16 +2360,79 @@ export interface components {
             since: string;
             truncated?: boolean;
         };
+        Channel: {
+            /** @description ntfy: whoever reads the topic may allow or deny what a message asks. Such messages say what the tool is given. */
+            answers?: boolean;
+            /** @description Nothing is sent. */
+            disabled?: boolean;
+            /** @description What is told: a request waits for a person; a turn has ended well; it has failed; the money is spent. Default: all of them. */
+            events?: ("needs" | "done" | "failed" | "budget")[];
+            /** @description The server gives one to a new channel that has none. */
+            id?: string;
+            /** @enum {string} */
+            kind: "ntfy" | "webhook";
+            /** @description It is inside: an address of this machine or of a private network is meant, and may be http. */
+            private?: boolean;
+            /** @description When nothing is sent. What is then still true is sent afterwards. */
+            quiet?: components["schemas"]["Quiet"];
+            /** @description What signs a webhook's messages, which must have one, or an access token of ntfy. It is never shown: (kept) stands for it, also in a change. */
+            secret?: string;
+            /** @description Of the topic (https://ntfy.sh/my-topic), or what is posted to. */
+            url: string;
+        };
+        Check: {
+            name: string;
+            /** @enum {string} */
+            state: "passed" | "failed" | "pending" | "skipped";
+            text?: string;
+            url?: string;
+        };
         Command: {
             description?: string;
             hint?: string;
             name: string;
+        };
+        Comment: {
+            author: string;
+            /** Format: int64 */
+            line?: number;
+            /** @description The file that it is about. */
+            path?: string;
+            text: string;
+            url?: string;
         };
         Committed: {
             /** @description The id of the commit. */
             commit: string;
             /** Format: int64 */
             files: number;
+        };
+        ConfigFaults: {
+            faults: components["schemas"]["Fault"][];
+        };
+        ConfigText: {
+            text: string;
+        };
+        Configuration: {
+            /** @description What is wrong in the file as it is. */
+            faults?: components["schemas"]["Fault"][];
+            /** @description Send it back with the text, to change the file only if nobody else has. */
+            hash: string;
+            /**
+             * Format: int64
+             * @description How many values are not shown.
+             */
+            hidden?: number;
+            /** @description Of the user's file. */
+            path: string;
+            /** @description Keys whose new values the server takes over only when it is started again. */
+            restart?: string[];
+            /** @description Every key with its value here. It is that of the files as they are now, if they can be read. */
+            settings: components["schemas"]["Setting"][];
+            /** @description Of the user's file. Values that must not be shown stand in it as [hidden 1] and so on. */
+            text: string;
+            /** @description Whether there is such a file. */
+            there: boolean;
         };
         Content: {
             binary?: boolean;
@@ -1733,6 +2516,51 @@ export interface components {
             kept?: string;
             worktree?: string;
         };
+        Delivery: {
+            /** Format: date-time */
+            at: string;
+            /**
+             * Format: date-time
+             * @description When it could first be sent.
+             */
+            begun: string;
+            channel: string;
+            /**
+             * Format: date-time
+             * @description When it is tried next.
+             */
+            due: string;
+            /** @description Why the last try failed. */
+            error?: string;
+            /** @enum {string} */
+            event: "needs" | "done" | "failed" | "budget" | "test";
+            /** @description Why the turn failed. */
+            failure?: string;
+            id: string;
+            request?: string;
+            session?: string;
+            /** Format: int64 */
+            tries: number;
+            turn?: string;
+        };
+        Discovered: {
+            agent: string;
+            cwd: string;
+            native_id: string;
+            session?: string;
+            /** Format: int64 */
+            size: number;
+            title: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        Distance: {
+            /** Format: int64 */
+            ahead: number;
+            /** Format: int64 */
+            behind: number;
+            branch: string;
+        };
         DrainRequest: {
             /** @description Take nothing new, but do not stop before this is called again without hold, or wait is over. */
             hold?: boolean;
@@ -1749,6 +2577,8 @@ export interface components {
             request: components["schemas"]["Request"];
         };
         DryRuns: {
+            /** @description What else the rule allows than it seems to. */
+            broad?: string;
             items: components["schemas"]["DryRun"][];
             /**
              * Format: int64
@@ -1787,6 +2617,13 @@ export interface components {
             reasons: string[];
             /** @description The rule that decides, if one does. */
             rule?: string;
+        };
+        Fault: {
+            /** Format: int64 */
+            column?: number;
+            /** Format: int64 */
+            line?: number;
+            message: string;
         };
         File: {
             path: string;
@@ -1878,6 +2715,27 @@ export interface components {
             scope: string;
             session?: string;
         };
+        Installation: {
+            agent: string;
+            /** Format: date-time */
+            began_at: string;
+            by: string;
+            command: string;
+            /** @description What is known of the agent since it has ended. */
+            probe?: components["schemas"]["Probe"];
+            /** @enum {string} */
+            state: "running" | "done" | "failed" | "cancelled";
+            /** @description Why it failed. */
+            why?: string;
+        };
+        Installer: {
+            agent: string;
+            command: string;
+            /** @description What must be there first, and how to get it. */
+            missing?: string;
+            runs: boolean;
+            title: string;
+        };
         Item: {
             /** @description As the list of changes has it. */
             path: string;
@@ -1892,6 +2750,10 @@ export interface components {
             how?: "merge" | "patch";
             /** @description The racer's name. */
             racer: string;
+        };
+        Kept: {
+            name: string;
+            where: string;
         };
         Listing: {
             items: components["schemas"]["Entry"][];
@@ -2018,6 +2880,8 @@ export interface components {
         };
         NewCommit: {
             files: components["schemas"]["Item"][];
+            /** @description Commit as git is set on the server: hooks of the repository run, and the commit is signed if git is set so. The folder must be trusted. */
+            hooks?: boolean;
             message: string;
         };
         NewCompaction: {
@@ -2025,6 +2889,11 @@ export interface components {
             instructions?: string;
             /** @enum {string} */
             when?: "reject" | "queue";
+        };
+        NewConfig: {
+            /** @description Of the file from which the text was made. */
+            hash: string;
+            text: string;
         };
         NewDecision: {
             /** @description What was chosen or written, by question id. */
@@ -2067,6 +2936,12 @@ export interface components {
             /** @description What to do next. Default: to continue the work. */
             prompt?: string;
         };
+        NewKey: {
+            /** @description One line. */
+            key: string;
+            /** @description The provider's. */
+            name: string;
+        };
         NewLink: {
             /** @description The address at which the device reaches this server, such as https://terret.example. */
             origin: string;
@@ -2076,12 +2951,16 @@ export interface components {
              */
             scope?: "view" | "prompt" | "decide" | "admin";
         };
+        NewMCPSignIn: {
+            /** @description Its address. */
+            server: string;
+        };
         NewMember: {
             /** @description The kind of agent, such as sdk (Claude Code), or person. Default: the configured one. */
             agent?: string;
             /** @description The agent's tools, which it uses without asking. Default: all, as permission_mode says. */
             allowed_tools?: string[];
-            /** @description Options of the provider. mode is client (default here: one conversation) or query (each message is a conversation of its own). */
+            /** @description Further options. mode is client (one conversation) or query (each message is a conversation of its own); default: query with credentials or the agent sdk, else client. mcp_servers and agents (subagents) are objects by name, in the agent's own format, without env and headers; hooks is a list of gates at which the agent waits for a decision, such as pre_tool. */
             credentials?: {
                 [key: string]: unknown;
             };
@@ -2116,6 +2995,19 @@ export interface components {
              * @enum {string}
              */
             type?: "chat" | "system" | "command";
+        };
+        NewProvider: {
+            /**
+             * @description What it speaks. Default: chat, OpenAI's Chat Completions.
+             * @enum {string}
+             */
+            api?: "chat" | "responses" | "anthropic" | "gemini";
+            /** @description Its address, as in the configuration. */
+            base_url: string;
+            /** @description The variable that holds its key. A key that is kept under the provider's name counts if the variable is not set. Empty: it needs none. */
+            key_env?: string;
+            /** @description What stands before the slash in the names of its models. */
+            name: string;
         };
         NewPush: {
             endpoint: string;
@@ -2199,6 +3091,8 @@ export interface components {
             auto_approve_tools?: string[];
             /** @description Add Terret's own text to the system prompt; a persona and the modes workbench and pipeline always do. */
             base_prompt?: boolean;
+            /** @description With worktree: what to name its branch after, such as the first prompt. Default: the title, or else the session's id. */
+            branch?: string;
             /** @description The folder to work in; it must be inside one of the roots. Either this or repo. */
             cwd?: string;
             /** @description Rules for tool uses to deny. */
@@ -2241,6 +3135,8 @@ export interface components {
             persona?: string;
             /** @enum {string} */
             policy?: "ask" | "accept-edits" | "rules" | "plan" | "deny-unless-allowed" | "auto-approve";
+            /** @description The id of a preset, whose settings count where this request has none. */
+            preset?: string;
             /** @description Keep what the native agent's model is asked and answers, for terret replay. */
             record?: boolean;
             /** @description The git repository to clone and work in, such as https://host/path or git@host:path. In a fleet the node with the fewest sessions clones it. It needs scope decide. */
@@ -2280,6 +3176,18 @@ export interface components {
             state: string;
             /** @description What this turn changed. Default: all that has changed, as the list has it without a turn. */
             turn?: string;
+        };
+        NewTerminal: {
+            /**
+             * Format: int64
+             * @description Default: 80.
+             */
+            columns?: number;
+            /**
+             * Format: int64
+             * @description Default: 24.
+             */
+            rows?: number;
         };
         NewToken: {
             name: string;
@@ -2344,6 +3252,25 @@ export interface components {
             /** Format: int64 */
             working: number;
         };
+        Notify: {
+            /** @description Where people reach this server, such as https://terret.example: for links and answers. Default: the server's first --origin. */
+            base_url?: string;
+            channels: components["schemas"]["Channel"][];
+            /**
+             * Format: int64
+             * @description How much was dropped because too much waited.
+             */
+            dropped: number;
+            /** @description What was given up, the newest last. */
+            lost: components["schemas"]["Delivery"][];
+            /** @description What is still to be sent, the oldest first. */
+            waiting: components["schemas"]["Delivery"][];
+        };
+        NotifySettings: {
+            /** @description Where people reach this server, such as https://terret.example: for links and answers. Default: the server's first --origin. */
+            base_url?: string;
+            channels: components["schemas"]["Channel"][];
+        };
         NullableRevert: {
             can_redo: boolean;
             can_undo: boolean;
@@ -2361,8 +3288,20 @@ export interface components {
             items: components["schemas"]["Decided"][];
             next?: string;
         };
+        PageDiscovered: {
+            items: components["schemas"]["Discovered"][];
+            next?: string;
+        };
         PageFound: {
             items: components["schemas"]["Found"][];
+            next?: string;
+        };
+        PageInstaller: {
+            items: components["schemas"]["Installer"][];
+            next?: string;
+        };
+        PageKept: {
+            items: components["schemas"]["Kept"][];
             next?: string;
         };
         PageMessage: {
@@ -2373,8 +3312,16 @@ export interface components {
             items: components["schemas"]["Model"][];
             next?: string;
         };
+        PagePreset: {
+            items: components["schemas"]["Preset"][];
+            next?: string;
+        };
         PageProbe: {
             items: components["schemas"]["Probe"][];
+            next?: string;
+        };
+        PageProvider: {
+            items: components["schemas"]["Provider"][];
             next?: string;
         };
         PageRace: {
@@ -2413,6 +3360,10 @@ export interface components {
             items: components["schemas"]["TeamMessage"][];
             next?: string;
         };
+        PageTerminal: {
+            items: components["schemas"]["Terminal"][];
+            next?: string;
+        };
         PageToken: {
             items: components["schemas"]["Token"][];
             next?: string;
@@ -2444,6 +3395,35 @@ export interface components {
         Personas: {
             broken?: string[];
             items: components["schemas"]["Persona"][];
+        };
+        Preset: {
+            /** @description It cannot be changed later. */
+            agent?: string;
+            /** Format: date-time */
+            readonly created_at?: string;
+            /** @description The folder of sessions that name none. */
+            cwd?: string;
+            disallowed_tools?: string[];
+            /** @description Given by the server. */
+            readonly id?: string;
+            /**
+             * Format: int64
+             * @description Maximum number of steps per turn.
+             */
+            max_turns?: number;
+            model?: string;
+            name: string;
+            /** @enum {string} */
+            policy?: "ask" | "accept-edits" | "rules" | "plan" | "deny-unless-allowed" | "auto-approve";
+            /**
+             * Format: int64
+             * @description How long a turn should take at most. It is for the program that starts turns.
+             */
+            seconds?: number;
+            /** @description MCP servers. */
+            servers?: components["schemas"]["Server"][];
+            skills?: components["schemas"]["Skill"][];
+            system_append?: string;
         };
         Probe: {
             added?: boolean;
@@ -2483,8 +3463,10 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
+            checking?: boolean;
             fix?: string;
             found: boolean;
+            model?: string;
             modes?: string[];
             path?: string;
             tested?: string;
@@ -2522,6 +3504,43 @@ export interface components {
             field?: string;
             message: string;
         };
+        Provider: {
+            added?: boolean;
+            api: string;
+            base_url: string;
+            key: string;
+            key_env: string[];
+            model?: string;
+            name: string;
+            title: string;
+        };
+        PullRequest: {
+            checks: components["schemas"]["Check"][];
+            comments: components["schemas"]["Comment"][];
+            draft?: boolean;
+            /** @description It was there already, and was not changed. */
+            existed?: boolean;
+            /** Format: int64 */
+            number?: number;
+            /** @description Such as approved or changes_requested. */
+            review?: string;
+            /** @enum {string} */
+            state?: "open" | "merged" | "closed";
+            title?: string;
+            url: string;
+        };
+        PullRequestDraft: {
+            /** @description The branch to merge into. Default: the one that the worktree began at, or else the forge's choice. */
+            base?: string;
+            /** @description It is not ready to be merged. */
+            draft?: boolean;
+            text?: string;
+            title: string;
+        };
+        PushRequest: {
+            /** @description Replace what was pushed before, as after a rebase, unless somebody else has pushed since. */
+            replace?: boolean;
+        };
         PushState: {
             /** @description The server's key, in base64url; the browser's applicationServerKey. */
             public_key: string;
@@ -2536,12 +3555,26 @@ export interface components {
             /** @description The host that notifications are sent to. */
             service: string;
         };
+        Pushed: {
+            branch: string;
+            /** @description Where a person can open a pull request. */
+            link?: string;
+            remote: string;
+        };
         QueuedChange: {
             /** @description The turn to move it before, or "end". */
             before?: string;
             blocks?: components["schemas"]["Block"][];
             options?: components["schemas"]["TurnOptions"];
             prompt?: string;
+        };
+        Quiet: {
+            /** @description A time of day such as 22:00. */
+            from: string;
+            /** @description When it ends. */
+            to: string;
+            /** @description A time zone such as Europe/Berlin. Default: the server's. */
+            zone?: string;
         };
         Race: {
             check?: string;
@@ -2660,6 +3693,24 @@ export interface components {
             state: string;
             steps: components["schemas"]["StepRun"][];
         };
+        "Send-queuedRequest": {
+            /** @description Only this one. Default: all that are held. */
+            turn?: string;
+        };
+        Server: {
+            /** @description A bearer token, which is never shown either. */
+            auth?: string;
+            /** @description It is not contacted. */
+            disabled?: boolean;
+            /** @description What they say is never shown: (kept) stands for it, also in a change. */
+            headers?: {
+                [key: string]: string;
+            };
+            name: string;
+            /** @enum {string} */
+            transport?: "http" | "sse";
+            url: string;
+        };
         Session: {
             agent: string;
             /** Format: double */
@@ -2694,6 +3745,42 @@ export interface components {
             updated_at: string;
             usage: components["schemas"]["Usage"];
         };
+        SessionBranch: {
+            /** @description The branch to merge into. */
+            base?: components["schemas"]["Distance"];
+            /** @description Empty if none is checked out. */
+            branch?: string;
+            draft: components["schemas"]["PullRequestDraft"];
+            /** @description The commit that is checked out; empty if there is none yet. */
+            head?: string;
+            /** @description The repository's hooks that a commit or a push runs, if it is asked to. */
+            hooks?: string[];
+            host?: string;
+            /** @description Where a person can open a pull request. */
+            link?: string;
+            /** @description A merge, rebase or the like that waits for a person. */
+            operation?: string;
+            /** @description The folder that the worktree was made from. */
+            origin?: string;
+            problem?: string;
+            /**
+             * @description What would open a pull request; empty if no such program is installed.
+             * @enum {string}
+             */
+            program?: "gh" | "glab" | "tea";
+            /** @description Its path at the host. */
+            project?: string;
+            /** @description Where a push goes. */
+            remote?: string;
+            /** @description Git is set to sign commits. */
+            signs?: boolean;
+            /** @description Hooks may run and the branch may be pushed here. */
+            trusted: boolean;
+            /** @description The branch at the remote, if it was pushed. */
+            upstream?: components["schemas"]["Distance"];
+            /** @description It is the session's own worktree. */
+            worktree?: boolean;
+        };
         SessionChange: {
             model?: string;
             permission_mode?: string;
@@ -2721,6 +3808,7 @@ export interface components {
             mcp?: unknown;
             on_stale?: string;
             output_schema?: unknown;
+            preset?: string;
             record?: boolean;
             sandbox?: string;
             setting_sources?: string[];
@@ -2731,12 +3819,57 @@ export interface components {
             tools?: string[];
             worktree?: boolean;
         };
+        Setting: {
+            about?: string;
+            /** @description The file, variable or flag that sets it, or default. */
+            from: string;
+            key: string;
+            /** @description The server works with another value until it is started again. */
+            restart?: boolean;
+            /** @description As text; - means that it is not set, and that its default is decided elsewhere. */
+            value: string;
+            /** @description A variable that sets it as well. */
+            variable?: string;
+            /** @description Its possible values, if they are few. */
+            words?: string[];
+        };
+        SignIn: {
+            /** @description Where the person signs in, while it waits. */
+            link?: string;
+            /** @description Its address. */
+            server: string;
+            /** @enum {string} */
+            state: "waiting" | "done" | "not needed" | "failed" | "cancelled";
+            /** @description Why it failed. */
+            why?: string;
+        };
+        SignInAnswer: {
+            /** @description Of the page that the browser could not open. */
+            address: string;
+        };
         SignInLink: {
             /** Format: date-time */
             expires_at: string;
             /** @description The link as a QR code: rows of 0 and 1, where 1 is dark, without the quiet zone. */
             qr: string[];
             url: string;
+        };
+        SignIns: {
+            items: components["schemas"]["Kept"][];
+            /** @description The sign-in that waits, or was the last. */
+            last?: components["schemas"]["SignIn"];
+        };
+        Skill: {
+            disabled?: boolean;
+            /** @description One of them is SKILL.md. */
+            files: components["schemas"]["SkillFile"][];
+            name: string;
+        };
+        SkillFile: {
+            /** @description Empty if it is left out. */
+            bytes?: string;
+            /** @description From the skill's folder, with slashes. */
+            path: string;
         };
         StepRun: {
             agent: string;
@@ -2799,9 +3932,13 @@ export interface components {
         TeamMember: {
             /** @description The kind of agent, or person. */
             agent: string;
+            /** @description The agent's tools, which it uses without asking; without this, all. */
+            allowed_tools?: string[];
             cwd?: string;
             /** @description What there is to say about the state. */
             detail?: string;
+            /** @description Added to the agent's system prompt. */
+            instructions?: string;
             /** Format: date-time */
             joined_at: string;
             /**
@@ -2813,9 +3950,13 @@ export interface components {
             mode?: string;
             model?: string;
             name: string;
+            /** @description The agent's own. */
+            permission_mode?: string;
             reports_to?: string;
             /** @description The agent's session, if it has one for all messages. */
             session?: string;
+            /** @description Which of its own settings the agent reads; without this, none. */
+            setting_sources?: string[];
             state: string;
             topics?: string[];
         };
@@ -2851,6 +3992,51 @@ export interface components {
                 [key: string]: string[] | null;
             };
         };
+        Terminal: {
+            /** @description Whether something else than the shell runs in the foreground. */
+            busy: boolean;
+            /** Format: int64 */
+            columns: number;
+            /** @description Whether the shell has ended. */
+            ended: boolean;
+            /**
+             * Format: int64
+             * @description Of the shell, if it has ended by itself.
+             */
+            exit_code?: number;
+            id: string;
+            /** Format: date-time */
+            opened_at: string;
+            opened_by: string;
+            /** @description The name of what runs in the foreground, if it is known. */
+            program?: string;
+            /** Format: int64 */
+            rows: number;
+            session: string;
+            /** @description Whether tokens that may only view may look at it. */
+            shared: boolean;
+            /** @description The name of its shell. */
+            shell: string;
+            /** @description Signal that ended the shell. */
+            signal?: string;
+            /**
+             * Format: int64
+             * @description How many bytes it has shown so far.
+             */
+            written: number;
+        };
+        TerminalChange: {
+            /** Format: int64 */
+            columns?: number;
+            /** Format: int64 */
+            rows?: number;
+            /** @description Whether tokens that may only view may look at it. They cannot type. */
+            shared?: boolean;
+        };
+        "Test-notifyRequest": {
+            /** @description The channel's id. */
+            id: string;
+        };
         "Test-pushRequest": {
             /** @description The subscription's id. */
             id: string;
@@ -2859,6 +4045,8 @@ export interface components {
             /** @description Further rules of it. */
             allow?: string[];
             ask?: string[];
+            /** @description What the agent said of its tool. */
+            class?: string;
             /** @description A shell command, instead of tool and input. */
             command?: string;
             /** @description The folder of a session that does not exist. Default: the first folder that sessions may be in. */
@@ -2892,6 +4080,7 @@ export interface components {
             /** Format: date-time */
             ended_at?: string;
             error?: components["schemas"]["Error"];
+            held?: boolean;
             id: string;
             message_id?: string;
             origin: string;
@@ -2915,8 +4104,13 @@ export interface components {
             partial?: boolean;
             permission_mode?: string;
             system_append?: string;
+            tag?: string;
             tools?: string[];
             tools_override?: string[];
+        };
+        "Type-into-terminalRequest": {
+            /** @description What is typed, control characters included: Enter is \r. */
+            data: string;
         };
         Usage: {
             /** Format: int64 */
@@ -3119,7 +4313,7 @@ export interface operations {
             query?: {
                 /** @description Speak another system's dialect. */
                 view?: "hive";
-                /** @description 0 starts no programs: the answer comes at once and says what agents can do, but not whether they are installed. Agents of which only their program knows that are left out. */
+                /** @description 0 starts no programs and waits for none: the answer is what they said last, also before the server was started. Of the others it says what they can do, but not whether they are installed; agents of which only their program knows that are left out. */
                 probe?: "0" | "1";
             };
             header?: never;
@@ -3248,6 +4442,104 @@ export interface operations {
             501: components["responses"]["Unsupported"];
             502: components["responses"]["AgentFailed"];
             503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Configuration"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "put-config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewConfig"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Configuration"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "check-config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfigText"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigFaults"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
             default: components["responses"]["Problem"];
         };
     };
@@ -3399,6 +4691,74 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    discover: {
+        parameters: {
+            query?: {
+                /** @description Only sessions of this agent. */
+                agent?: string;
+                /** @description How many to list at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDiscovered"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "adopt-session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AdoptRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
     "all-events": {
         parameters: {
             query?: {
@@ -3544,6 +4904,39 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    "download-file": {
+        parameters: {
+            query: {
+                session: string;
+                /** @description Path relative to the session's folder. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
     "get-fleet": {
         parameters: {
             query?: never;
@@ -3602,6 +4995,253 @@ export interface operations {
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-installation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Installation"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "cancel-installation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Installation"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "installation-output": {
+        parameters: {
+            query?: {
+                /** @description Only what comes after so many bytes. */
+                after?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A stream */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-installers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageInstaller"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "install-agent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The agent's name. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Installation"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageKept"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "add-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKey"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kept"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "remove-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
     };
@@ -3665,6 +5305,166 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    "cancel-mcp-sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "answer-mcp-sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignInAnswer"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignIn"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-mcp-sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignIns"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "begin-mcp-sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMCPSignIn"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignIn"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "mcp-sign-out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
     "who-am-i": {
         parameters: {
             query?: never;
@@ -3688,6 +5488,142 @@ export interface operations {
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "get-notify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notify"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "put-notify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NotifySettings"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notify"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "answer-notification": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Answer-notificationRequest"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "test-notify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Test-notifyRequest"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
     };
@@ -3749,6 +5685,261 @@ export interface operations {
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-presets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PagePreset"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "add-preset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Preset"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preset"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "change-preset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The preset's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Preset"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preset"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "delete-preset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The preset's id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "list-providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageProvider"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "add-provider": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewProvider"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Provider"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "remove-provider": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "provider-models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageModel"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            424: components["responses"]["NotSignedIn"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            502: components["responses"]["AgentFailed"];
             default: components["responses"]["Problem"];
         };
     };
@@ -4609,7 +6800,7 @@ export interface operations {
     "delete-session": {
         parameters: {
             query?: {
-                /** @description Delete it even if a turn is running, which is killed. */
+                /** @description Delete it even if a turn is running, which is killed, or if its worktree holds files that git ignores, which are deleted. */
                 force?: boolean;
             };
             header?: never;
@@ -4652,7 +6843,10 @@ export interface operations {
     };
     "update-session": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: never;
             path: {
                 /** @description The session's id. */
@@ -4691,6 +6885,38 @@ export interface operations {
             500: components["responses"]["Internal"];
             501: components["responses"]["Unsupported"];
             502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    branch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionBranch"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
@@ -4776,7 +7002,10 @@ export interface operations {
     };
     close: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: never;
             path: {
                 /** @description The session's id. */
@@ -5262,7 +7491,10 @@ export interface operations {
     };
     interrupt: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: never;
             path: {
                 /** @description The session's id. */
@@ -5296,7 +7528,10 @@ export interface operations {
     };
     kill: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: never;
             path: {
                 /** @description The session's id. */
@@ -5331,6 +7566,8 @@ export interface operations {
     "list-messages": {
         parameters: {
             query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
                 /** @description How many at most. Default 1000. Large messages make shorter pages. */
                 limit?: number;
                 /** @description Which come first. Default oldest. */
@@ -5369,7 +7606,10 @@ export interface operations {
     };
     "session-models": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: never;
             path: {
                 /** @description The session's id. */
@@ -5400,6 +7640,118 @@ export interface operations {
             500: components["responses"]["Internal"];
             501: components["responses"]["Unsupported"];
             502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "pull-request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullRequest"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "open-pull-request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PullRequestDraft"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullRequest"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    push: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PushRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pushed"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };
@@ -5458,6 +7810,44 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "send-queued": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Send-queuedRequest"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -5580,7 +7970,10 @@ export interface operations {
     };
     redo: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: never;
             path: {
                 /** @description The session's id. */
@@ -5623,6 +8016,235 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    "list-terminals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageTerminal"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "open-terminal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewTerminal"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Terminal"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "close-terminal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+                /** @description The terminal's id. */
+                terminal: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "change-terminal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+                /** @description The terminal's id. */
+                terminal: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TerminalChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Terminal"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "type-into-terminal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+                /** @description The terminal's id. */
+                terminal: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Type-into-terminalRequest"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "terminal-output": {
+        parameters: {
+            query?: {
+                /** @description Only what comes after so many bytes. */
+                after?: number;
+            };
+            header?: {
+                /** @description The same, as browsers send it. It overrides after. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                /** @description The session's id. */
+                id: string;
+                /** @description The terminal's id. */
+                terminal: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A stream */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
     "list-turns": {
         parameters: {
             query?: never;
@@ -5657,7 +8279,10 @@ export interface operations {
     };
     prompt: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: {
                 /** @description Requests with the same key start one turn. */
                 "Idempotency-Key"?: string;
@@ -5748,7 +8373,10 @@ export interface operations {
     };
     undo: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Speak another system's dialect. */
+                view?: "hive";
+            };
             header?: never;
             path: {
                 /** @description The session's id. */
@@ -5787,6 +8415,105 @@ export interface operations {
             500: components["responses"]["Internal"];
             501: components["responses"]["Unsupported"];
             502: components["responses"]["AgentFailed"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "discard-worktree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "merge-worktree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    "rebase-worktree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["Unsupported"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Problem"];
         };

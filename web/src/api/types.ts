@@ -35,6 +35,11 @@ export type Turn = Narrow<Schemas["Turn"], {
   prompt: Block[];
 }>;
 
+/** A shell in a session's folder. */
+export type Terminal = Schemas["Terminal"];
+export type Branch = Schemas["SessionBranch"];
+export type PullRequest = Schemas["PullRequest"];
+
 export type Token = Schemas["Token"];
 export type PushState = Schemas["PushState"];
 
@@ -184,6 +189,7 @@ export interface EventData {
     checkpoint_id: string; files: string[] | null; insertions: number; deletions: number;
     direction: "undo" | "redo"; turns?: string[];
   };
+  "queue.change": { change: string; turn?: string; reason?: string; queue: { turn: string; text: string; by?: string; held?: boolean }[]; count: number };
   "file.changed": { path: string; change: "created" | "modified" | "deleted"; tool_id?: string };
 }
 

@@ -1,10 +1,19 @@
-import { type KeyboardEvent, type RefObject, useEffect, useMemo, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import { useCommands, useFileNames } from "../api/queries";
 import type { Command, Session } from "../api/types";
 import { safeName } from "../lib/safe";
 import { best, insert, type Trigger, triggerAt } from "./complete";
 
 const none: readonly Command[] = [];
+
+/** The commands that either list has, in their order, with what one of them says about each. */
+export function together(known: readonly Command[], asked: readonly Command[]): readonly Command[] {
+  if (known.length === 0 || asked.length === 0) return known.length > 0 ? known : asked;
+  const bare = (c: Command) => c.name.replace(/^\//, "");
+  const about = new Map(asked.map((c) => [bare(c), c]));
+  const names = new Set(known.map(bare));
+  return [...known.map((c) => ({ ...about.get(bare(c)), ...c })), ...asked.filter((c) => !names.has(bare(c)))];
+}
 
 interface Choice { value: string; label: string; hint: string }
 
@@ -30,14 +39,15 @@ export function useCompletion(
   const [chosen, setChosen] = useState(0);
   const [closedFor, setClosedFor] = useState<string | null>(null);
   const trigger: Trigger | null = useMemo(() => triggerAt(text, Math.min(caret, text.length)), [text, caret]);
-  const asked = useCommands(session.id, trigger?.kind === "command" && known.length === 0).data?.items;
-  const commands = known.length > 0 ? known : (asked ?? none);
+  // What an agent tells when it begins may be names alone; asked for them, it says what they do.
+  const asked = useCommands(session.id, trigger?.kind === "command" && !known.some((c) => c.description)).data?.items;
+  const commands = useMemo(() => together(known, asked ?? none), [known, asked]);
   const files = useFileNames(session.id, trigger?.kind === "file" ? trigger.word : null);
 
   const choices = useMemo<Choice[]>(() => {
     if (!trigger) return [];
     if (trigger.kind === "command") {
-      return best(trigger.word, commands, (c) => c.name).map((c) => ({ value: c.name.replace(/^\//, ""), label: `/${c.name.replace(/^\//, "")}`, hint: c.description ?? c.hint ?? "" }));
+      return best(trigger.word, commands, (c) => c.name, commands.length).map((c) => ({ value: c.name.replace(/^\//, ""), label: `/${c.name.replace(/^\//, "")}`, hint: c.description ?? c.hint ?? "" }));
     }
     return best(trigger.word, files, (f) => f).map((f) => ({ value: f, label: f, hint: "" }));
   }, [trigger, commands, files]);
@@ -81,9 +91,13 @@ export function useCompletion(
 
 export function Completion({ completion }: { completion: CompletionState }) {
   const { open, choices, chosen, pick } = completion;
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    void list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }); // a promise in newer browsers, which is no clean-up
+  }, [chosen, open]);
   if (!open) return null;
   return (
-    <ul className="completion" id="completion" role="listbox" aria-label="Completions">
+    <ul ref={list} className="completion" id="completion" role="listbox" aria-label="Completions">
       {choices.map((c, i) => (
         <li key={c.value} id={`completion-${i}`} role="option" aria-selected={i === chosen} onPointerDown={(e) => { e.preventDefault(); pick(c); }}>
           <span className="mono cut">{safeName(c.label)}</span>

@@ -13,7 +13,7 @@ import { useShown } from "../conversation/context";
 import { useTouch } from "../lib/media";
 import { safeName } from "../lib/safe";
 import { nextPolicy } from "../lib/words";
-import { getDraft, onDraft, remember, setDraft, useSettings } from "../lib/state";
+import { getDraft, noteSent, onDraft, remember, setDraft, useSettings } from "../lib/state";
 import { attempt, fail } from "../lib/toast";
 import { isWorking } from "../model/lists";
 import { Away } from "../shell/Away";
@@ -61,11 +61,12 @@ export function Composer() {
     if (matchMedia("(min-width: 700px)").matches) area.current?.focus();
   }, [session.id]);
 
-  useEffect(() => onDraft(session.id, (offer) => {
+  useEffect(() => onDraft(session.id, (offer, added) => {
     setText(offer);
     requestAnimationFrame(() => {
       area.current?.focus();
-      area.current?.select();
+      if (added) area.current?.setSelectionRange(offer.length, offer.length);
+      else area.current?.select();
     });
   }), [session.id]);
 
@@ -83,6 +84,7 @@ export function Composer() {
     if (when !== "reject") await client.invalidateQueries({ queryKey: keys.queue(session.id) });
     setSending(false);
     if (!done) return;
+    if (when !== "queue") noteSent();
     if (body) remember(body);
     // What was typed meanwhile is the next message.
     const now = area.current?.value ?? "";

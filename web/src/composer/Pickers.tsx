@@ -1,7 +1,7 @@
 import { useModels } from "../api/queries";
 import type { Session } from "../api/types";
 import { useShown } from "../conversation/context";
-import { choices, modelName, policies } from "../lib/words";
+import { choices, fullAuto, modelName, policies } from "../lib/words";
 import { useSessionActions } from "../shell/sessionActions";
 
 /** The mode of a session: an agent may go into planning by itself. */
@@ -16,7 +16,7 @@ export function Pickers() {
   const model = session.model || conversation.info.model;
   return (
     <div className="pickers">
-      {models.length > 1 ? (
+      {models.some((m) => m.id !== model) ? (
         <select className="pick" aria-label="Model" value={model} onChange={(e) => actions.update({ model: e.target.value })}>
           {!models.some((m) => m.id === model) && <option value={model}>{modelName(model) || "Default model"}</option>}
           {models.map((m) => <option key={m.id} value={m.id}>{m.name || m.id}</option>)}
@@ -24,7 +24,7 @@ export function Pickers() {
       ) : (
         model && session.agent !== "native" && <span className="tag">{modelName(model)}</span>
       )}
-      <select className="pick mode" aria-label="Mode" title={`${policies.find((p) => p.id === policy)?.what ?? ""} (Shift-Tab)`} value={policy} onChange={(e) => actions.update({ policy: e.target.value })}>
+      <select className={`pick mode${policy === fullAuto ? " loose" : ""}`} aria-label="Mode" title={`${policies.find((p) => p.id === policy)?.what ?? ""} (Shift-Tab)`} value={policy} onChange={(e) => actions.update({ policy: e.target.value })}>
         {choices(policy).map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
       </select>
       {session.persona && <span className="tag persona-tag">{session.persona}</span>}

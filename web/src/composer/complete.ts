@@ -49,7 +49,7 @@ export function best<T>(word: string, all: readonly T[], name: (t: T) => string,
   return all
     .map((t) => ({ t, score: fuzzy(word, name(t)) }))
     .filter((x) => x.score > 0)
-    .sort((a, b) => b.score - a.score || name(a.t).length - name(b.t).length)
+    .sort((a, b) => b.score - a.score || (word ? name(a.t).length - name(b.t).length : 0))
     .slice(0, limit)
     .map((x) => x.t);
 }

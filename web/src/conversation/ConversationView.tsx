@@ -65,6 +65,14 @@ export function ConversationView({ label = "Conversation" }: { label?: string })
     if (atEnd) setSeen(rows.length);
   }, [atEnd, rows.length]);
 
+  // Who says something wants to see it, and what comes of it.
+  const sent = useView((s) => s.sent);
+  const before = useRef(sent);
+  useEffect(() => {
+    if (sent !== before.current) toEnd();
+    before.current = sent;
+  });
+
   const at = hits[hit];
   const marks = at !== undefined && canMark && inFull(rows[at]!);
   useEffect(() => {

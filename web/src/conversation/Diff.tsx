@@ -47,8 +47,8 @@ function HunkHead({ file, index, hunks }: { file: FileData; index: number; hunks
       <button type="button" className="button quiet tiny" aria-pressed={kept} aria-label={`Keep ${lines.toLowerCase()}`} onClick={() => hunks.keep(!kept, name, last)}>
         <Check size={13} /> {kept ? "Kept" : "Keep"}
       </button>
-      <button type="button" className="button quiet tiny" aria-label={`Take back ${lines.toLowerCase()}`} disabled={hunks.busy} title={hunks.busy ? "Stop the turn first" : "Put these lines back as they were"} onClick={() => hunks.takeBack(index)}>
-        <Undo2 size={13} /> Take back
+      <button type="button" className="button quiet tiny" aria-label={`Revert ${lines.toLowerCase()}`} disabled={hunks.busy} title={hunks.busy ? "Stop the turn first" : "Put these lines back as they were"} onClick={() => hunks.takeBack(index)}>
+        <Undo2 size={13} /> Revert
       </button>
     </div>
   );

@@ -3,7 +3,7 @@
 import { ChevronRight, CircleAlert, GitFork, Info, MoreHorizontal, Pencil, RotateCcw, TriangleAlert, Undo2 } from "lucide-react";
 import { memo, useState } from "react";
 import { useNames } from "../api/names";
-import { useCan, useFork, useMe, useReplay } from "../api/queries";
+import { useCan, useFork, useMe, useModels, useReplay } from "../api/queries";
 import { clock, dollars, duration, sentence, tokens, totalTokens } from "../lib/format";
 import { safeProse, safeText } from "../lib/safe";
 import { offerDraft, useSettings, useView } from "../lib/state";
@@ -18,6 +18,10 @@ import { useShown } from "./context";
 import { Markdown } from "./Markdown";
 import { Media } from "./Media";
 
+/** Beyond these, in characters and lines, a prompt is folded: what follows it matters more. */
+const longPrompt = 2_400;
+const longLines = 30;
+
 export const User = memo(function User({ item }: { item: UserItem }) {
   const { nameOf } = useNames();
   const { session, conversation } = useShown();
@@ -25,6 +29,9 @@ export const User = memo(function User({ item }: { item: UserItem }) {
   const me = useMe();
   const { anywhere } = useFork(session);
   const text = item.blocks.map((b) => b.text ?? "").join("");
+  const [whole, setWhole] = useState(false);
+  const finding = useView((v) => v.finding); // what is found must be seen
+  const long = text.length > longPrompt || text.split("\n").length > longLines;
   const media = item.blocks.filter((b) => b.type === "image" || b.type === "document");
   const can = useCan(session.agent);
   const back = can("undo") && !!session.revert?.can_undo && !conversation.runningTurn && turnsFrom(conversation, item.turn).some((t) => conversation.changed.has(t));
@@ -40,7 +47,7 @@ export const User = memo(function User({ item }: { item: UserItem }) {
   return (
     <article className="user" aria-label="Message">
       <div className="who">
-        <strong>{task ? "Task" : item.origin === "background" ? nameOf(session) : !item.by || !me || item.by === me ? "You" : safeText(item.by)}</strong>
+        <strong>{task ? "Task" : item.origin === "background" ? nameOf(session) : !item.by || !me || item.by === me ? "You" : item.by === "admin" ? "API" : safeText(item.by)}</strong>
         {origin && <span className="faint cut">{origin}</span>}
         <time className="faint" dateTime={item.time}>{clock(item.time)}</time>
         <span className="grow" />
@@ -56,7 +63,8 @@ export const User = memo(function User({ item }: { item: UserItem }) {
           />
         </span>
       </div>
-      {text && <div className="user-text" dir="auto">{safeProse(text)}</div>}
+      {text && <div className={`user-text${long && !whole && !finding ? " folded" : ""}`} dir="auto">{safeProse(text)}</div>}
+      {long && <button type="button" className="link small" aria-expanded={whole} onClick={() => setWhole(!whole)}>{whole ? "Show less" : "Show all"}</button>}
       {media.length > 0 && <div className="row wrap">{media.map((b, i) => <Media key={i} block={b} />)}</div>}
     </article>
   );
@@ -122,7 +130,7 @@ const advice: Record<string, string> = {
   rate_limited: "Wait until the limit resets, or choose another model.",
   overloaded: "The provider is busy. Try again in a moment.",
   billing: "The provider says there is no credit left. Check billing in your account.",
-  model_not_found: "Choose another model below.",
+  model_not_found: "Choose another model.",
   max_turns: "The turn reached its limit of steps. Send “go on” to continue.",
   max_structured_retries: "The answer never matched the required schema. Try again, or simplify the schema.",
   max_budget: "The turn reached its budget. Raise it, or go on in a new session.",
@@ -131,6 +139,20 @@ const advice: Record<string, string> = {
   timeout: "It took longer than allowed. Send a message to go on.",
 };
 
+/** Where a model can be chosen, beside what failed for want of one. */
+function OtherModel() {
+  const { session } = useShown();
+  const actions = useSessionActions(session);
+  const models = (useModels(session.agent).data?.items ?? []).filter((m) => m.id !== session.model);
+  if (models.length === 0) return <span>This agent offers no other here: begin a session with another agent, or hand this one over.</span>;
+  return (
+    <select className="pick" aria-label="Another model" value="" onChange={(e) => void actions.update({ model: e.target.value })}>
+      <option value="">Choose…</option>
+      {models.map((m) => <option key={m.id} value={m.id}>{safeText(m.name || m.id)}</option>)}
+    </select>
+  );
+}
+
 export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
   const { session, conversation } = useShown();
   const actions = useSessionActions(session);
@@ -138,7 +160,9 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
   const changed = conversation.changed.has(item.turn);
   const undone = conversation.undone.has(item.turn);
   const quietEnd = item.error?.kind === "interrupted" || item.error?.kind === "killed";
-  const help = item.error && (advice[item.error.kind] ?? (item.error.retryable ? "Try again." : ""));
+  // What to do about a missing key is told to those who have a command line; here it is another thing.
+  const noKey = session.agent === "native" && item.error?.kind === "not_authenticated" && / keys set /.test(item.error.message);
+  const help = item.error && (noKey ? "Add a key in Settings, or choose the demo model." : (advice[item.error.kind] ?? ""));
   const replay = useReplay(session.id, item.turn, !!item.error && !quietEnd && item.turn !== "");
   const showChanges = () => {
     useView.setState({ changesOf: item.turn, phone: "side" });
@@ -149,9 +173,9 @@ export const TurnEnd = memo(function TurnEnd({ item }: { item: TurnEndItem }) {
     <footer className="turn-end">
       {item.error && (
         <div className={`turn-error${quietEnd ? " quiet" : ""}`} role={quietEnd ? undefined : "alert"}>
-          <strong>{quietEnd ? "Stopped" : sentence(safeText(item.error.message))}</strong>
+          <strong>{quietEnd ? "Stopped" : sentence(safeText(noKey ? item.error.message.split("; ")[0]! : item.error.message))}</strong>
           {help && <span>{help}</span>}
-          {!quietEnd && item.error.kind && <span className="tag">{item.error.kind}</span>}
+          {item.error.kind === "model_not_found" && <OtherModel />}
           {(item.errors?.length ?? 0) > 0 && <details><summary>Detail</summary><pre>{safeText(item.errors!.join("\n"))}</pre></details>}
           {!quietEnd && <Button tiny onClick={() => actions.retry(item.turn)}><RotateCcw size={12} /> Retry</Button>}
           {replay && (

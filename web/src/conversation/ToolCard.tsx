@@ -5,8 +5,9 @@ import { lazy, memo, type ReactNode, useState } from "react";
 import { useMe } from "../api/queries";
 import type { Decision, Request, ToolClass } from "../api/types";
 import { duration } from "../lib/format";
+import { useNow } from "../lib/now";
 import { safeName, safeText } from "../lib/safe";
-import { argument, describe, groupTitle, outcome, pathsOf, waitsFor, whyFailed } from "../model/summary";
+import { argument, commandOf, describe, groupTitle, outcome, pathsOf, toolName, waitsFor, whyFailed } from "../model/summary";
 import type { ToolItem } from "../model/types";
 import { verdict } from "../requests/words";
 import { CopyButton } from "../ui/CopyButton";
@@ -52,15 +53,17 @@ function Verdict({ decision: d }: { decision: Decision }) {
 function Head({ tool, cwd, asked, decision }: { tool: ToolItem; cwd: string; asked: Request | undefined; decision: Decision | undefined }) {
   const result = outcome(tool, asked);
   const described = describe(tool.input);
-  const spent = tool.durationMs ?? tool.elapsedMs;
+  const running = tool.state === "running" && !asked;
+  const now = useNow(running);
+  const spent = tool.durationMs ?? (running && tool.since ? now - Date.parse(tool.since) : undefined);
   const ms = spent === undefined ? undefined : Math.max(0, spent - (tool.waitedMs ?? 0));
   return (
     <>
       <ToolIcon of={tool.class} />
-      <span className="tool-name">{safeName(tool.name)}</span>
+      <span className="tool-name">{toolName(tool)}</span>
       <span className="mono cut grow tool-argument">{argument(tool.input, cwd)}{described && <span className="tool-described"> {described}</span>}</span>
-      {tool.state === "running" && !asked && <span className="dot busy" aria-hidden="true" />}
-      {decision && !(tool.state === "failed" && decision.behavior === "allow") && <Verdict decision={decision} />}
+      {running && <span className="dot busy" aria-hidden="true" />}
+      {decision && !running && !(tool.state === "failed" && decision.behavior === "allow") && <Verdict decision={decision} />}
       {result && decision?.source !== "timeout" && <span className={bad(tool) ? "tool-bad" : "tool-result"}>{result}</span>}
       {ms !== undefined && ms >= 50 && <span className="faint tool-time">{duration(ms)}</span>}
     </>
@@ -139,7 +142,8 @@ function Part({ title, copy, children }: { title: string; copy: string; children
 function inputText(tool: ToolItem): string {
   if (tool.input === undefined) return tool.partialInput ?? "";
   const fields = tool.input as Record<string, unknown> | null;
-  if (fields && typeof fields === "object" && typeof fields.command === "string" && Object.keys(fields).length <= 2) return fields.command;
+  const command = commandOf(tool.input);
+  if (command && Object.keys(fields!).length <= 2) return command;
   return typeof tool.input === "string" ? tool.input : JSON.stringify(tool.input, null, 2);
 }
 

@@ -2,7 +2,7 @@
 
 import { useSyncExternalStore } from "react";
 
-export type Page = "usage" | "agents" | "rules" | "personas" | "fleet" | "settings";
+export type Page = "usage" | "agents" | "rules" | "personas" | "fleet" | "settings" | "setup" | "discovered";
 /** Pages about several agents; all but the team's may show one thing. */
 export type WorkPage = "team" | "workflows" | "reviews" | "races";
 export type Route = { page: "session"; session: string } | { page: "home" } | { page: "missing" } | { page: Page } | { page: WorkPage; id: string };
@@ -14,7 +14,7 @@ export function parse(path: string): Route {
   const work = /^\/(?:(team)|(workflows|reviews|races)(?:\/([\w-]+))?)$/.exec(path);
   if (work) return { page: (work[1] ?? work[2]) as WorkPage, id: work[3] ?? "" };
   const page = path.slice(1);
-  if (page === "usage" || page === "agents" || page === "rules" || page === "personas" || page === "fleet" || page === "settings") return { page };
+  if (page === "usage" || page === "agents" || page === "rules" || page === "personas" || page === "fleet" || page === "settings" || page === "setup" || page === "discovered") return { page };
   return { page: path === "/" ? "home" : "missing" };
 }
 

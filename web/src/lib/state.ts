@@ -2,6 +2,7 @@
 
 import { create } from "zustand";
 import { persist } from "zustand/middleware";
+import { fullAuto } from "./words";
 
 export type Theme = "system" | "light" | "dark" | "contrast";
 export type RightTab = "changes" | "files" | "plan" | "timeline" | "details";
@@ -21,6 +22,8 @@ interface Settings {
   lastFolder: string;
   lastAgent: string;
   lastPolicy: string;
+  /** The folders in which new sessions get a worktree of their own. */
+  inTree: string[];
   /** What new sessions may use: dollars, steps in a turn, seconds that requests wait; 0 is no limit. */
   limitCost: number;
   limitSteps: number;
@@ -29,18 +32,26 @@ interface Settings {
   split: boolean;
   /** The address that opens a file in an editor. */
   editor: string;
+  /** The session whose terminals are shown. */
+  terminalOf: string;
   /** How Home groups those that work. */
   workBy: "folder" | "team" | "none";
 }
+
+/** The mode with which the next session begins: full auto is chosen each time. */
+const kept = (policy: string | undefined): string => (!policy || policy === fullAuto ? "ask" : policy);
 
 /** Kept in the browser. */
 export const useSettings = create<Settings>()(
   persist(
     (): Settings => ({
       theme: "system", tab: "changes", left: true, right: false, notify: false, push: false,
-      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", limitCost: 0, limitSteps: 0, limitWait: 0, split: true, editor: "vscode://file{path}", workBy: "folder",
+      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", inTree: [], limitCost: 0, limitSteps: 0, limitWait: 0, split: true, editor: "vscode://file{path}", workBy: "folder", terminalOf: "",
     }),
-    { name: "terret.settings", version: 3, migrate: (old) => ({ ...(old as Settings), right: false, tab: "changes" }) },
+    {
+      name: "terret.settings", version: 4,
+      migrate: (old, version) => ({ ...(old as Settings), ...(version < 3 ? { right: false, tab: "changes" } : {}), lastPolicy: kept((old as Settings).lastPolicy) }),
+    },
   ),
 );
 
@@ -72,10 +83,19 @@ export function offerDraft(session: string, text: string): void {
   window.dispatchEvent(new CustomEvent(offered, { detail: { session, text } }));
 }
 
-export function onDraft(session: string, take: (text: string) => void): () => void {
+/** Adds a text to the end of what is in the message field. */
+export function appendDraft(session: string, text: string): void {
+  const before = getDraft(session);
+  const whole = before ? `${before.replace(/\n+$/, "")}\n\n${text}` : text;
+  setDraft(session, whole);
+  window.dispatchEvent(new CustomEvent(offered, { detail: { session, text: whole, added: true } }));
+}
+
+/** Takes what is put into the message field; added says that what was typed is in it. */
+export function onDraft(session: string, take: (text: string, added: boolean) => void): () => void {
   const listener = (e: Event) => {
-    const { detail } = e as CustomEvent<{ session: string; text: string }>;
-    if (detail.session === session) take(detail.text);
+    const { detail } = e as CustomEvent<{ session: string; text: string; added?: boolean }>;
+    if (detail.session === session) take(detail.text, detail.added ?? false);
   };
   window.addEventListener(offered, listener);
   return () => window.removeEventListener(offered, listener);
@@ -114,8 +134,16 @@ interface View {
   jump: { key: string } | { message: Sought } | null;
   /** Whether the changes have the whole window. */
   review: boolean;
+  /** Whether somebody wants a terminal, if there is none yet. */
+  terminalAsked: boolean;
   /** The session that opens with its changes. */
   reviewNext: string;
+  /** How many messages went from here into a conversation, which goes to its end then. */
+  sent: number;
 }
 
-export const useView = create<View>()(() => ({ overlay: null, phone: "chat", drawer: false, finding: false, changesOf: "", jump: null, review: false, reviewNext: "" }));
+export const noteSent = () => useView.setState((s) => ({ sent: s.sent + 1 }));
+
+export const useView = create<View>()(() => ({
+  overlay: null, phone: "chat", drawer: false, finding: false, changesOf: "", jump: null, review: false, terminalAsked: false, reviewNext: "", sent: 0,
+}));

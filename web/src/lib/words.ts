@@ -1,5 +1,6 @@
 // Names and explanations of what can be chosen.
 
+import type { Probe } from "../api/types";
 import { plural, sentence } from "./format";
 
 /** What undo and redo did. */
@@ -13,11 +14,14 @@ export const policies = [
   { id: "accept-edits", name: "Auto-edit", what: "Edit files in the folder without asking; ask for the rest." },
   { id: "plan", name: "Plan", what: "Look and plan; change nothing until you approve." },
   { id: "auto-approve", name: "Full auto", what: "Do everything that no rule denies." },
-  { id: "rules", name: "Rules", what: "Your rules decide; ask where there is none." },
-  { id: "deny-unless-allowed", name: "Allowed only", what: "Deny what no rule allows, without asking." },
+  { id: "rules", name: "Only what rules allow", what: "Your rules decide; ask where there is none." },
+  { id: "deny-unless-allowed", name: "Deny unless allowed", what: "Deny what no rule allows, without asking." },
 ];
 
 const switched = 4;
+
+/** The one that asks about nothing. It is chosen for one session, and never kept for the next. */
+export const fullAuto = "auto-approve";
 
 /** The policies to choose from: those of the switch, and the one that is set. */
 export const choices = (now: string) => policies.filter((p, i) => i < switched || p.id === now);
@@ -32,7 +36,7 @@ export const modes = [
 
 export const capabilityNames: Record<string, string> = {
   undo: "Undo", redo: "Redo", commands: "Commands", permission_requests: "Asks permission", question_prompts: "Asks questions",
-  model_selection: "Choice of model", reconnect: "Reconnect", partial_streaming: "Streaming", steer: "Messages while it works", queue: "Queue", fork: "Fork",
+  model_selection: "Choice of model", reconnect: "Reconnect", partial_streaming: "Streaming", steer: "Messages while it works", queue: "Queue", fork: "Fork", fork_at: "Fork at a message",
   hooks: "Hooks", subagents: "Subagents", mcp: "MCP", attachments: "Attachments", structured_output: "Structured output", budget: "Budget",
   one_shot: "One-shot", multi_turn: "Several turns", prewarm: "Prewarm", system_prompt: "System prompt", plan_mode: "Plan mode",
   interrupt: "Interrupt", compact: "Compact", cost: "Cost", reasoning: "Reasoning", edited_input: "Edited input",
@@ -52,13 +56,28 @@ export interface Names {
   nameOf: (session: { agent: string; model: string }) => string;
 }
 
-/** Names by the titles that agents have; an agent without one has its id. The built-in one is a demo unless it has a real model. */
-export function namesBy(agents: readonly { agent: string; title?: string }[]): Names {
-  const titles = new Map(agents.map((a) => [a.agent, a.title]));
-  const agentName = (agent: string | undefined, model = "") =>
-    !agent ? "The agent" : agent === "native" ? (model && !model.includes("demo") ? "Terret" : "Demo") : titles.get(agent) || agent;
+/** Whether a model of the built-in agent costs nothing and only plays. */
+export const isDemo = (model: string | undefined): boolean => !!model?.includes("demo");
+
+/** The agent that a person runs in a terminal of their own, in a session that only shows it; undefined for all others. */
+export const watchedAgent = (agent: string | undefined): string | undefined => /^(\w+)-terminal$/.exec(agent ?? "")?.[1];
+
+/** Names by the titles that agents have; an agent without one has its id. The built-in one is a demo only where it is known to have no other model. */
+export function namesBy(agents: readonly { agent: string; title?: string; model?: string }[]): Names {
+  const all = new Map(agents.map((a) => [a.agent, a]));
+  const agentName = (agent: string | undefined, model = ""): string =>
+    watchedAgent(agent) ? `${agentName(watchedAgent(agent))} in a terminal` : !agent ? "The agent" : agent === "native" ? (isDemo(model || all.get(agent)?.model) ? "Demo" : "Terret") : all.get(agent)?.title || agent;
   return { agentName, nameOf: (s) => agentName(s.agent, s.model) };
 }
+
+/** An agent that can be chosen. The built-in one says which model it would use. */
+export function choiceName(a: Pick<Probe, "agent" | "title" | "model">): string {
+  if (a.agent !== "native") return a.title || a.agent;
+  return isDemo(a.model) ? "Demo (built in)" : `Terret (built in)${a.model ? ` · ${modelName(a.model)}` : ""}`;
+}
+
+/** What is used where no model is chosen, and which that is, if it is known. */
+export const defaultModel = (a: Pick<Probe, "model"> | undefined): string => (a?.model ? `Default: ${modelName(a.model)}` : "Default model");
 
 /** A model as people say it: "claude-opus-4-5-20250929" is Opus 4.5. */
 export function modelName(model: string): string {

@@ -26,6 +26,7 @@ export function patchSession(s: Session, event: Event): Session {
       break;
     case "session.updated":
       Object.assign(next, e.data);
+      if (!next.model) next.model = s.model; // an agent that has not begun yet names none
       break;
     case "session.start":
       if (e.data.model) next.model = e.data.model;

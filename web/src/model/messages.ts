@@ -33,8 +33,10 @@ export function onMessage(d: Draft, e: Of<"message.delta" | "reasoning.delta" | 
     }
     case "user.prompt": {
       const key = e.data.message_id ?? `u${e.seq}`;
+      // Where people run the agent themselves, the turn begins without its prompt.
+      const first = !d.items(actor).some((i) => i.turn === base.turn);
       d.add(actor, {
-        ...base, type: "user", key, blocks: e.data.blocks, origin: "steer", ...(e.by ? { by: e.by } : {}),
+        ...base, type: "user", key, blocks: e.data.blocks, origin: first ? "user" : "steer", ...(e.by ? { by: e.by } : {}),
       });
       return;
     }
@@ -42,17 +44,32 @@ export function onMessage(d: Draft, e: Of<"message.delta" | "reasoning.delta" | 
       if (e.data.role === "assistant" && hidden(e)) {
         e.data.blocks.forEach((_, index) => d.patch(partKey(actor, e.data.message_id, index), "text", { text: "", streaming: false }));
       } else if (e.data.role === "assistant") {
-        e.data.blocks.forEach((block, index) => complete(d, e, actor, block, index));
+        const place = placesOf(d, actor, e.data);
+        e.data.blocks.forEach((block, index) => complete(d, e, actor, block, index, place(block, index)));
       } else if (e.data.role === "tool") {
         for (const block of e.data.blocks) lateResult(d, block);
       }
   }
 }
 
+/**
+ * Where the pieces of a message's blocks are. Mostly their numbers tell; but some agents
+ * count the pieces otherwise than the blocks of the whole message. Then the first piece of
+ * a kind is the first block of that kind.
+ */
+function placesOf(d: Draft, actor: string, message: { message_id: string; blocks: Block[] }): (block: Block, index: number) => string {
+  const byNumber = (_: Block, index: number) => partKey(actor, message.message_id, index);
+  const pieces = d.items(actor).filter((i) => (i.type === "text" || i.type === "thinking") && i.streaming && i.messageId === message.message_id);
+  if (pieces.every((p) => message.blocks[p.index!]?.type === p.type)) return byNumber;
+  return (block, index) => {
+    const at = pieces.findIndex((p) => p.type === block.type);
+    return at < 0 ? `${byNumber(block, index)}+` : pieces.splice(at, 1)[0]!.key;
+  };
+}
+
 /** Puts one block of a whole message in the place of its pieces. */
-function complete(d: Draft, e: Of<"message.complete">, actor: string, block: Block, index: number): void {
+function complete(d: Draft, e: Of<"message.complete">, actor: string, block: Block, index: number, key: string): void {
   const place = { turn: e.turn ?? "", time: e.time, messageId: e.data.message_id, index };
-  const key = partKey(actor, e.data.message_id, index);
   switch (block.type) {
     case "text":
     case "thinking": {
@@ -87,7 +104,7 @@ function newTool(toolId: string, name: string): Omit<ToolItem, "turn" | "time"> 
 }
 
 /** Some agents wrap what went wrong in a tag that is meant for the model. */
-const withoutTags = (text: string) => text.replace(/^<(tool_use_error|error)>([\s\S]*)<\/\1>\s*$/, "$2");
+const withoutTags = (text: string) => text.replace(/^<(tool_use_error|error)>([\s\S]*?)(?:<\/\1>\s*)?$/, "$2");
 
 function split(content: Block[] | undefined): { output: string; media: Block[] } {
   let output = "";
@@ -120,7 +137,7 @@ export function onTool(d: Draft, e: ToolEvent): void {
     case "tool.pre": {
       const { tool_id, name, title, paths, diff, input } = e.data;
       d.add(actor, { ...base, ...newTool(tool_id, name) });
-      d.patch(tool_id, "tool", { state: "running", name, class: e.data.class, input, title, paths, diff, partialInput: undefined });
+      d.patch(tool_id, "tool", { state: "running", since: e.time, name, class: e.data.class, input, title, paths, diff, partialInput: undefined });
       break;
     }
     case "tool.progress": {
@@ -128,7 +145,6 @@ export function onTool(d: Draft, e: ToolEvent): void {
       if (tool?.state !== "running") break;
       d.patch(tool.key, "tool", {
         output: (tool.output + (e.data.text ?? "")).slice(-outputLimit),
-        ...(e.data.elapsed_ms !== undefined ? { elapsedMs: e.data.elapsed_ms } : {}),
       });
       break;
     }
@@ -152,7 +168,7 @@ function finish(d: Draft, e: Of<"tool.post" | "tool.failure">, actor: string): v
   if (diff) change.diff = diff;
   if (e.kind === "tool.failure") {
     change.state = e.data.denied ? "denied" : e.data.interrupted ? "interrupted" : "failed";
-    change.error = e.data.error;
+    change.error = e.data.error && withoutTags(e.data.error);
   }
   d.patch(tool_id, "tool", change);
 }

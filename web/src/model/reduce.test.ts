@@ -56,6 +56,17 @@ describe("messages", () => {
     expect(brief(s)).toEqual(["thinking:hmm", "text:Yes"]);
   });
 
+  it("shows once what an agent counts otherwise in pieces than in the whole message", () => {
+    const s = new Script()
+      .add("reasoning.delta", { message_id: "m", index: 1, text: "hm" })
+      .add("message.delta", { message_id: "m", index: 2, text: "Ye" })
+      .add("message.delta", { message_id: "m", index: 3, text: "N" })
+      .add("message.complete", { message_id: "m", role: "assistant", blocks: [{ type: "thinking", text: "hmm" }, text("Yes"), text("No")] });
+    expect(brief(s)).toEqual(["thinking:hmm", "text:Yes", "text:No"]);
+    expect(s.items().map((i) => "streaming" in i && i.streaming)).toEqual([false, false, false]);
+    expect(s.stepwise().threads.get("root")).toEqual(s.items());
+  });
+
   it("puts text before the tool that follows it, also when its pieces were dropped", () => {
     const s = new Script()
       .add("tool.start", { tool_id: "t", name: "Bash", class: "execute", message_id: "m", index: 1 })
@@ -78,6 +89,15 @@ describe("messages", () => {
       .add("user.prompt", { message_id: "u2", blocks: [text("faster")] });
     expect(s.items().map((i) => [i.type, i.key])).toEqual([["user", "u1"], ["user", "u2"]]);
     expect(s.items()[0]).toMatchObject({ by: "ann", origin: "user" });
+    expect(s.items()[1]).toMatchObject({ origin: "steer" });
+  });
+
+  it("takes a prompt that comes with the agent's own turn for one of a person", () => {
+    const s = new Script()
+      .add("turn.start", { prompt: [], origin: "background" })
+      .add("user.prompt", { message_id: "u1", blocks: [text("go")] })
+      .add("user.prompt", { message_id: "u2", blocks: [text("faster")] });
+    expect(s.items()).toMatchObject([{ origin: "user" }, { origin: "steer" }]);
   });
 });
 
@@ -90,7 +110,7 @@ describe("tools", () => {
     s.add("tool.pre", { tool_id: "t", name: "Bash", class: "execute", input: { command: "ls" }, title: "Run ls" })
       .add("tool.progress", { tool_id: "t", text: "a\n", elapsed_ms: 5 })
       .add("tool.progress", { tool_id: "t", text: "b\n", elapsed_ms: 9 });
-    expect(tool(s, "t")).toMatchObject({ state: "running", output: "a\nb\n", elapsedMs: 9, input: { command: "ls" } });
+    expect(tool(s, "t")).toMatchObject({ state: "running", output: "a\nb\n", input: { command: "ls" } });
     s.add("tool.post", { tool_id: "t", name: "Bash", content: [text("a\nb\nc\n")], duration_ms: 12, diff: "d" });
     expect(tool(s, "t")).toMatchObject({ state: "done", output: "a\nb\nc\n", durationMs: 12, diff: "d" });
   });
@@ -246,4 +266,13 @@ describe("reduce", () => {
     }
     expect(s.items()).toHaveLength(5000);
   });
+});
+
+it("says why a tool failed without the tags that are meant for the model", () => {
+  for (const error of ["<tool_use_error>File has not been read yet.</tool_use_error>", "<tool_use_error>File has not been read yet."]) {
+    const s = new Script()
+      .add("tool.pre", { tool_id: "t", name: "Write", class: "edit", input: {} })
+      .add("tool.failure", { tool_id: "t", name: "Write", error });
+    expect(tool(s, "t").error).toBe("File has not been read yet.");
+  }
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { whyFailed } from "./summary";
+import { commandOf, whyFailed } from "./summary";
 import type { ToolItem } from "./types";
 
 const failed = (error: string, more: Partial<ToolItem> = {}) => ({ class: "execute", state: "failed", output: "", error, ...more }) as ToolItem;
@@ -26,4 +26,10 @@ it("a command whose error is only its code says its last words", () => {
 
 it("other tools begin with the reason", () => {
   expect(whyFailed(failed("the text is not in the file\nfunc main() {", { class: "edit" }))).toBe("the text is not in the file");
+});
+
+it("shows the program of a command that is not a system's shell, and where its words end", () => {
+  expect(commandOf({ command: ["/bin/bash", "-lc", "ls -l"] })).toBe("ls -l");
+  expect(commandOf({ command: ["./sh", "-c", "ls"] })).toBe("./sh -c ls");
+  expect(commandOf({ command: ["rm", "-rf", "a b"] })).toBe("rm -rf 'a b'");
 });

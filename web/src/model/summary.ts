@@ -6,7 +6,7 @@ import { safeName, withoutAnsi } from "../lib/safe";
 import type { ToolItem } from "./types";
 
 const telling = [
-  "command", "cmd", "file_path", "path", "filePath", "notebook_path", "pattern", "query", "url", "description", "question", "prompt", "name",
+  "file_path", "path", "filePath", "notebook_path", "pattern", "query", "url", "description", "question", "prompt", "name",
 ];
 
 /** The argument that tells most, in one line. */
@@ -14,14 +14,19 @@ export function argument(input: unknown, cwd: string): string {
   if (typeof input === "string") return line(input);
   if (!input || typeof input !== "object") return "";
   const fields = input as Record<string, unknown>;
+  const command = commandOf(input);
+  if (command) return line(command);
   for (const name of telling) {
     const value = fields[name];
     if (typeof value === "string" && value) return line(/path/i.test(name) ? relative(value, cwd) : value);
     if (Array.isArray(value) && value.every((v) => typeof v === "string")) return line(value.join(" "));
   }
   const first = Object.values(fields).find((v) => typeof v === "string" && v);
-  return typeof first === "string" ? line(first) : "";
+  return typeof first === "string" ? line(firstLine(first)) : "";
 }
+
+/** The first line with words, without marks of Markdown. */
+const firstLine = (text: string) => (text.split("\n").find((l) => /[\p{L}\p{N}]/u.test(l)) ?? text).replace(/^\s*(?:#+|[-*>])\s+/, "");
 
 /** The files that a tool is given, by whatever name. */
 export function pathsOf(input: unknown, known: readonly string[] = []): string[] {
@@ -34,12 +39,37 @@ function line(s: string): string {
   return safeName(flat.length > 300 ? `${flat.slice(0, 299)}…` : flat);
 }
 
+/** The field in which an agent names a command; agents differ. Empty if there is none. */
+export function commandField(input: unknown): "command" | "cmd" | "" {
+  const fields = (input ?? {}) as Record<string, unknown>;
+  return (["command", "cmd"] as const).find((name) => commandIn(fields[name])) ?? "";
+}
+
+/** The command that a tool is to run: as written, or what a list of words hands to a shell. */
+export function commandOf(input: unknown): string {
+  const field = commandField(input);
+  return field && commandIn((input as Record<string, unknown>)[field]);
+}
+
+function commandIn(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value) || value.length === 0 || !value.every((v) => typeof v === "string")) return "";
+  const [program = "", flag = "", script = ""] = value as string[];
+  const isShell = /^(?:\/(?:usr\/)?(?:local\/)?bin\/)?(?:ba|z|da|k)?sh$/.test(program); // none from a folder of its own
+  return value.length === 3 && isShell && /^-l?c$/.test(flag) ? script : (value as string[]).map(word).join(" ");
+}
+
+/** A word as a shell would need it, so that it is seen where it begins and ends. */
+const word = (w: string) => (/^[\w@%+=:,./-]+$/.test(w) ? w : `'${w.replaceAll("'", "'\\''")}'`);
+
+/** What people call a tool: agents have many names for running a command. */
+export const toolName = (tool: Pick<ToolItem, "name" | "class" | "input">): string =>
+  tool.class === "execute" && commandOf(tool.input) && !/^[A-Z]\w*$/.test(tool.name) ? "Run" : safeName(tool.name);
+
 /** The agent's own words for what a command does. */
 export function describe(input: unknown): string {
-  const fields = input as { command?: unknown; description?: unknown } | null | undefined;
-  return fields && typeof fields === "object" && typeof fields.command === "string" && typeof fields.description === "string"
-    ? line(fields.description).replace(/\.$/, "")
-    : "";
+  const { description } = (input ?? {}) as { description?: unknown };
+  return commandOf(input) && typeof description === "string" ? line(description).replace(/\.$/, "") : "";
 }
 
 /** The request with which a call waits for a person. */

@@ -33,7 +33,8 @@ export interface ToolItem extends Base {
   media: Block[];
   error?: string;
   durationMs?: number;
-  elapsedMs?: number;
+  /** When it began to run. */
+  since?: string;
   /** How long it waited for an answer. */
   waitedMs?: number;
   requestId?: string;

@@ -3,11 +3,13 @@ import { useState } from "react";
 import { useAgents, useOwner } from "../api/queries";
 import type { Probe } from "../api/types";
 import { sentence } from "../lib/format";
+import { go } from "../lib/router";
 import { safeName, safeText } from "../lib/safe";
 import { capabilityNames, oversights } from "../lib/words";
 import { Button } from "../ui/Button";
 import { Hint } from "../ui/Hint";
 import { Skeleton } from "../ui/Lazy";
+import { Link } from "../ui/Link";
 import { AddAgentDialog, RemoveAgentDialog } from "./AgentDialogs";
 
 const tested = { yes: "tested", newer: "newer than tested", older: "older than tested" };
@@ -30,6 +32,7 @@ export default function Agents() {
     <div className="page-inner wide">
       <div className="row">
         <h1 className="grow">Agents</h1>
+        {owner && <Button look="quiet" onClick={() => go("/discovered")}>From other tools</Button>}
         {owner && <Button onClick={() => setAdding(true)}><Plus size={14} /> Add an agent</Button>}
       </div>
       {isPending && <Skeleton lines={8} />}
@@ -42,6 +45,7 @@ export default function Agents() {
       {absent.length > 0 && (
         <section className="column">
           <h2>Not installed</h2>
+          {owner && <p className="small">You can <Link to="/setup">install some of them from here</Link>.</p>}
           <ul className="plain absent">
             {absent.map((a) => (
               <li key={a.agent}><strong>{safeName(a.title || a.agent)}</strong> <span className="small dim">{a.fix && <Hint text={a.fix} />}</span></li>
@@ -90,7 +94,7 @@ function Abilities({ probe }: { probe: Probe }) {
     const of = probe.capabilities[id];
     return typeof of === "object" && of.ok ? [] : [{ id, reason: typeof of === "object" ? of.reason : "" }];
   });
-  if (lacks.length === 0) return <p className="small dim">It can do everything that Terret knows.</p>;
+  if (lacks.length === 0) return <p className="small dim">Supports everything.</p>;
   return (
     <details className="small">
       <summary>{all.length - lacks.length} of {all.length} abilities</summary>

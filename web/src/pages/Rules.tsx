@@ -28,7 +28,7 @@ export default function Rules() {
     <div className="page-inner">
       <div className="column">
         <h1>Rules</h1>
-        <p className="dim">Rules decide first: deny beats ask, and ask beats allow. All beat the session's mode, except that ask never loosens it.</p>
+        <p className="dim">Rules decide first: deny beats ask, and ask beats allow. Rules come before the mode.</p>
       </div>
       <AddRule onAdd={(rule) => save([...rules, rule])} />
       <TryCommand />
@@ -67,17 +67,26 @@ function AddRule({ onAdd }: { onAdd: (rule: Pick<Rule, "effect" | "pattern">) =>
   const [tried, setTried] = useState("");
   const test = async () => {
     const result = await attempt("The rule could not be tried", () => dryRun({ effect, pattern: pattern.trim() }));
-    if (result) setTried(`It would have decided ${result.items.length} of ${plural(result.total, "past request")}.`);
+    if (result) setTried(`It would have decided ${result.items.length} of ${plural(result.total, "past request")}. ${result.broad ?? ""}`);
+  };
+  const add = async () => {
+    const rule = { effect, pattern: pattern.trim() };
+    if (!await onAdd(rule)) return;
+    setPattern("");
+    setTried("");
+    if (effect !== "allow") return;
+    const broad = (await dryRun(rule)).broad;
+    if (broad) setTried(`${rule.pattern} is a broad rule: ${broad}`);
   };
   return (
-    <form className="card column form" onSubmit={async (e) => { e.preventDefault(); if (await onAdd({ effect, pattern: pattern.trim() })) { setPattern(""); setTried(""); } }}>
+    <form className="card column form" onSubmit={(e) => { e.preventDefault(); void attempt("The rule could not be tried", add); }}>
       <div className="row wrap">
         <select className="input narrow" aria-label="Effect" value={effect} onChange={(e) => { setEffect(e.target.value as Rule["effect"]); setTried(""); }}><option value="allow">Allow</option><option value="deny">Deny</option><option value="ask">Ask</option></select>
         <input className="input mono grow new-pattern" aria-label="Pattern" placeholder="Bash(git status *)" value={pattern} onChange={(e) => { setPattern(e.target.value); setTried(""); }} required />
         {effect !== "ask" && <Button disabled={!pattern.trim()} onClick={test}>Test on history</Button>}
         <button type="submit" className="button primary" disabled={!pattern.trim()}>Add rule</button>
       </div>
-      <span className="small dim" aria-live="polite">{tried}</span>
+      <span className="small dim" aria-live="polite">{safeText(tried)}</span>
     </form>
   );
 }

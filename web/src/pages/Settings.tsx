@@ -2,13 +2,14 @@
 
 import type { ReactNode } from "react";
 import { useNames } from "../api/names";
-import { useAgents, useOwner } from "../api/queries";
+import { useInstalled, useOwner } from "../api/queries";
 import { install, useOffer } from "../lib/install";
 import { safeName } from "../lib/safe";
 import { applyTheme, type Theme, useSettings } from "../lib/state";
-import { choices, policies } from "../lib/words";
+import { choiceName, choices, fullAuto, policies } from "../lib/words";
 import { turnOffNotifications, turnOnNotifications } from "../shell/notifications";
 import { Button } from "../ui/Button";
+import { Link } from "../ui/Link";
 import { Devices } from "./SettingsDevices";
 import { Push } from "./SettingsPush";
 import { Trusted } from "./SettingsTrust";
@@ -25,6 +26,7 @@ export default function Settings() {
       <div className="column">
         <h1>Settings</h1>
         <p className="dim">{owner ? "Trusted folders, devices and tokens belong to the server. Everything else is kept in this browser." : "These are kept in this browser."}</p>
+        {owner && <p>Agents, keys, models, sign-ins and the configuration: <Link to="/setup">set up the server</Link></p>}
       </div>
       <Look />
       <NewSessions />
@@ -79,19 +81,20 @@ function Look() {
 function NewSessions() {
   const { agentName } = useNames();
   const { lastAgent, lastPolicy } = useSettings();
-  const agents = (useAgents().data?.items ?? []).filter((a) => a.found);
+  const { agents, looking } = useInstalled();
   return (
     <section className="column" aria-label="New sessions">
       <h2>New sessions</h2>
       <Field name="Agent">
-        <select className="input" value={agents.some((a) => a.agent === lastAgent) ? lastAgent : ""} onChange={(e) => useSettings.setState({ lastAgent: e.target.value })}>
+        <select className="input" value={looking || agents.some((a) => a.agent === lastAgent) ? lastAgent : ""} onChange={(e) => useSettings.setState({ lastAgent: e.target.value })}>
           <option value="">Automatic</option>
-          {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(agentName(a.agent))}</option>)}
+          {looking && lastAgent && !agents.some((a) => a.agent === lastAgent) && <option value={lastAgent}>{safeName(agentName(lastAgent))}</option>}
+          {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(choiceName(a))}</option>)}
         </select>
       </Field>
       <Field name="Mode" what={policies.find((p) => p.id === lastPolicy)?.what}>
         <select className="input" value={lastPolicy} onChange={(e) => useSettings.setState({ lastPolicy: e.target.value })}>
-          {choices(lastPolicy).map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
+          {choices(lastPolicy).filter((p) => p.id !== fullAuto).map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
         </select>
       </Field>
     </section>

@@ -34,14 +34,14 @@ function useTakeBack(turn: string) {
   const client = useQueryClient();
   return async (c: Change, hunk?: number) => {
     const refresh = () => client.invalidateQueries({ queryKey: keys.changes(session.id) });
-    const done = await attempt("It was not taken back", () =>
+    const done = await attempt("It was not reverted", () =>
       api.takeBack(session.id, { path: c.path, state: c.state, ...(turn ? { turn } : {}), ...(hunk === undefined ? {} : { hunks: [hunk] }) }));
     await refresh();
     if (!done) return;
     const what = hunk === undefined ? safeName(c.path) : `a part of ${safeName(c.path)}`;
     const copy = done.copy;
     if (!copy) return say(`${safeName(c.path)} was that way already`);
-    say(`Took back ${what}`, undefined, {
+    say(`Reverted ${what}`, undefined, {
       label: "Undo",
       run: () => attempt("It could not be brought back", async () => {
         await api.restoreCopy(session.id, copy);
@@ -88,11 +88,12 @@ function OneChange({ c, turn, kept, folded, review }: { c: Change; turn: string;
   const whole = markOf(session.id, c.path, c.state);
   const head = (
     <>
+      {c.by && <span className="tag" title="Another session worked here during this turn. Undo leaves this file">another session</span>}
       <Button tiny look="quiet" aria-pressed={kept} aria-label={`Keep ${name}`} title={kept ? "Look at it again" : "It is fine: put it away until it changes again"} onClick={() => mark(!kept, whole)}>
         <Check size={13} /> {kept ? "Kept" : "Keep"}
       </Button>
-      <Button tiny look="quiet" aria-label={`Take back ${name}`} disabled={busy} title={busy ? "Stop the turn first" : "Put the file back as it was"} onClick={() => takeBack(c)}>
-        <Undo2 size={13} /> Take back
+      <Button tiny look="quiet" aria-label={`Revert ${name}`} disabled={busy} title={busy ? "Stop the turn first" : "Put the file back as it was"} onClick={() => takeBack(c)}>
+        <Undo2 size={13} /> Revert
       </Button>
     </>
   );

@@ -1,6 +1,9 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { Maximize2, Redo2, Undo2 } from "lucide-react";
 import { useMemo } from "react";
+import { keys } from "../api/keys";
 import { useCan, useChanges } from "../api/queries";
+import type { Changes } from "../api/types";
 import { useShown } from "../conversation/context";
 import { clock, plural } from "../lib/format";
 import { useView } from "../lib/state";
@@ -8,6 +11,7 @@ import { root } from "../model/types";
 import { useSessionActions } from "../shell/sessionActions";
 import { Button } from "../ui/Button";
 import { Skeleton } from "../ui/Lazy";
+import { BranchBox } from "./BranchBox";
 import { ChangeList } from "./ChangeList";
 import { CommitBox } from "./CommitBox";
 
@@ -27,9 +31,10 @@ export const useChosenChanges = () => useChanges(useShown().session.id, useTurns
 /** Chooses between everything and one turn. */
 export function Which() {
   const { turns, turn } = useTurns();
+  const whole = useQueryClient().getQueryData<Changes>([...keys.changes(useShown().session.id), ""]);
   return (
     <select className="input which" aria-label="Which changes" value={turn} onChange={(e) => useView.setState({ changesOf: e.target.value })}>
-      <option value="">Everything</option>
+      <option value="">{whole?.since === "start" ? "Since the session began" : "Since the last commit"}</option>
       {turns.map((t) => t.type === "user" && (
         <option key={t.turn} value={t.turn}>{clock(t.time)} {t.blocks.map((b) => b.text ?? "").join(" ").slice(0, 50)}</option>
       ))}
@@ -55,7 +60,7 @@ export function ChangesPane() {
       {isPending && <Skeleton lines={5} />}
       {error && <div className="empty" role="alert">{error.message}</div>}
       {data && data.items.length === 0 && (
-        <div className="empty"><strong>Nothing changed yet</strong><span>When the agent edits files, the differences are shown here, and Undo takes them back.</span></div>
+        <div className="empty"><strong>{data.since === "head" ? "No uncommitted changes" : "Nothing changed yet"}</strong><span>When the agent edits files, the differences are shown here, and Undo takes them back.</span></div>
       )}
       {data && data.items.length > 0 && (
         <>
@@ -65,9 +70,11 @@ export function ChangesPane() {
           </p>
           <ChangeList items={data.items} turn={turn} folded={data.items.length > 12} />
           {data.since === "head" && <CommitBox items={data.items} />}
+          {data.items.some((c) => c.by) && <p className="small dim">Another session worked here during this turn and may have changed {plural(data.items.filter((c) => c.by).length, "file")} of these, marked “another session”. Undo leaves them.</p>}
           {data.truncated && <p className="small faint">More has changed than is shown.</p>}
         </>
       )}
+      {turn === "" && <BranchBox />}
     </div>
   );
 }

@@ -9,13 +9,23 @@ import { attempt, say } from "../lib/toast";
 import { isWorking } from "../model/lists";
 import { type Conversation, root } from "../model/types";
 import { Button } from "../ui/Button";
+import { useBranch } from "./branch";
 import { type Change, useSplit } from "./ChangeList";
 
-interface Draft { text: string; /** The turn in which the agent writes the message. */ turn: string }
+interface Draft {
+  text: string;
+  /** The turn in which the agent writes the message. */
+  turn: string;
+  /** What stood there when the agent was asked. */
+  before: string;
+}
 
 /** Messages that are not committed yet, by session, so that closing the view loses none. */
 const useDrafts = create<Record<string, Draft>>(() => ({}));
-const empty: Draft = { text: "", turn: "" };
+const empty: Draft = { text: "", turn: "", before: "" };
+
+/** The draft once the agent has written one: it never replaces what a person typed meanwhile. */
+export const drafted = (draft: Draft, text: string): Draft => ({ turn: "", before: "", text: text && draft.text === draft.before ? text : draft.text });
 
 const request = (files: readonly Change[]) =>
   `Write a commit message for the uncommitted changes in ${files.slice(0, 20).map((c) => `\`${c.path}\``).join(", ")}${files.length > 20 ? ` and ${plural(files.length - 20, "other file")}` : ""}.\n\n` +
@@ -39,6 +49,10 @@ export function CommitBox({ items }: { items: readonly Change[] }) {
   const draft = useDrafts((s) => s[session.id] ?? empty);
   const [only, setOnly] = useState(false);
   const [sending, setSending] = useState(false);
+  const branch = useBranch(session.id);
+  const runs = [...(branch?.hooks ?? []).filter((h) => h !== "pre-push"), ...(branch?.signs ? ["signing"] : [])];
+  const [wanted, setWanted] = useState(true);
+  const hooks = wanted && runs.length > 0 && branch?.trusted === true;
   const set = (change: Partial<Draft>) => useDrafts.setState((s) => ({ [session.id]: { ...empty, ...s[session.id], ...change } }));
   const chosen = only && kept.length > 0 ? kept : items;
   const busy = isWorking(session.state);
@@ -46,20 +60,23 @@ export function CommitBox({ items }: { items: readonly Change[] }) {
   useEffect(() => {
     const text = draft.turn ? written(conversation, draft.turn) : undefined;
     if (text === undefined) return;
-    set({ turn: "", ...(text ? { text } : {}) });
+    const next = drafted(draft, text);
+    set(next);
     if (!text) say("The agent wrote no message", "Look at its last turn.");
+    else if (next.text !== text) say("Your own message is kept", "The agent has written one, too.", { label: "Use the agent’s", run: () => set({ text }) });
   });
 
   const ask = () => attempt("The agent was not asked", async () => {
     const turn = await api.prompt(session.id, [{ type: "text", text: request(chosen) }], "reject");
-    set({ turn: turn.id });
+    set({ turn: turn.id, before: draft.text });
   });
   const commit = async () => {
     setSending(true);
     const done = await attempt("Nothing was committed", () =>
-      api.commit(session.id, { message: draft.text, files: chosen.map(({ path, state }) => ({ path, state })) }));
+      api.commit(session.id, { message: draft.text, ...(hooks ? { hooks } : {}), files: chosen.map(({ path, state }) => ({ path, state })) }));
     setSending(false);
     await client.invalidateQueries({ queryKey: keys.changes(session.id) });
+    await client.invalidateQueries({ queryKey: keys.branch(session.id) });
     if (!done) return;
     set(empty);
     setOnly(false);
@@ -79,10 +96,16 @@ export function CommitBox({ items }: { items: readonly Change[] }) {
             <option value="kept">The {plural(kept.length, "file")} you kept</option>
           </select>
         )}
-        <Button type="submit" look="primary" disabled={busy || sending || draft.text.trim() === ""} title={busy ? "Stop the turn first" : "Hooks of the repository do not run, and the commit is not signed"}>
+        <Button type="submit" look="primary" disabled={busy || sending || draft.text.trim() === ""} title={busy ? "Stop the turn first" : undefined}>
           Commit {plural(chosen.length, "file")}
         </Button>
       </div>
+      {runs.length > 0 && (
+        <label className="row small dim">
+          <input type="checkbox" checked={hooks} disabled={!branch?.trusted} onChange={(e) => setWanted(e.target.checked)} />
+          <span>Run {runs.join(", ")}{branch?.trusted ? "" : " (trust the folder first); without it no hook runs and nothing is signed"}</span>
+        </label>
+      )}
     </form>
   );
 }

@@ -70,3 +70,14 @@ it("one suggestion can be edited, and without one the rule is shown first", asyn
   expect(box.querySelector("input")!.value).toBe("Bash(ls -la /etc && git push --force)");
   expect(sent).not.toHaveBeenCalled();
 });
+
+it("shows the command that an agent names in its own way, and lets it be edited", async () => {
+  const request = { request_id: "r", gate: "permission", data: { request_id: "r", tool: "exec_command", class: "execute", input: { cmd: "touch made.txt", workdir: "/p" } } } as unknown as Request;
+  await act(async () => root.render(<PermissionCard request={request} cwd="/p" />));
+  expect(box.textContent).toContain("touch made.txt");
+  expect(box.textContent).not.toContain("{");
+  await press("e");
+  expect(box.querySelector("textarea")!.value).toBe("touch made.txt");
+  await submit();
+  expect(sent).toHaveBeenCalledWith(request, { behavior: "allow", scope: "once", updated_input: { cmd: "touch made.txt", workdir: "/p" } });
+});

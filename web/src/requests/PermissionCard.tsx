@@ -6,7 +6,7 @@ import { Output } from "../conversation/Output";
 import { baseName, relative } from "../lib/format";
 import { safeName, safeText } from "../lib/safe";
 import { attempt } from "../lib/toast";
-import { describe, pathsOf } from "../model/summary";
+import { commandField, commandOf, describe, pathsOf } from "../model/summary";
 import { Button } from "../ui/Button";
 import { Menu } from "../ui/Menu";
 import { Lazy } from "../ui/Lazy";
@@ -25,7 +25,7 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
   const adds = useId();
   const description = describe(data.input);
   const [reasons, setReasons] = useState<string[]>();
-  const ask = async () => setReasons((await attempt("The reasons are not known", () => explain({ session: request.session, tool: data.tool, input: data.input })))?.reasons);
+  const ask = async () => setReasons((await attempt("The reasons are not known", () => explain({ session: request.session, tool: data.tool, class: data.class, input: data.input })))?.reasons);
   const stop = () => answer({ behavior: "deny", interrupt: true });
   return (
     <>
@@ -106,7 +106,8 @@ function What({ request, cwd }: { request: Request; cwd: string }) {
   }
   const input = data.input as Record<string, unknown> | null | undefined;
   if (input && typeof input === "object") {
-    if (typeof input.command === "string") return <Output text={input.command} />;
+    const command = commandOf(input);
+    if (command) return <Output text={command} />;
     const path = input.file_path ?? input.path;
     if (typeof path === "string" && Object.keys(input).length === 1) return <Output text={relative(path, cwd)} />;
   }
@@ -115,8 +116,8 @@ function What({ request, cwd }: { request: Request; cwd: string }) {
 
 /** A rule for exactly this, where none is suggested. */
 function exactly({ data }: Request): string {
-  const command = (data.input as { command?: unknown } | null)?.command;
-  return typeof command === "string" ? `${data.tool}(${command})` : (data.tool ?? "");
+  const command = commandOf(data.input);
+  return command ? `${data.tool}(${command})` : (data.tool ?? "");
 }
 
 function MakeRule({ scope, suggestions, first, onBack, onAllow }: {
@@ -125,7 +126,7 @@ function MakeRule({ scope, suggestions, first, onBack, onAllow }: {
   const [rule, setRule] = useState(first);
   const [all, setAll] = useState(suggestions.length > 1);
   const id = useId();
-  const title = scope === "always" ? "Always allow, in all sessions" : "Allow in this session";
+  const title = scope === "always" ? "Always allow, in every project" : "Allow in this session";
   if (all) {
     return (
       <form className="answer-form" onSubmit={(e) => { e.preventDefault(); onAllow(); }}>
@@ -146,7 +147,7 @@ function MakeRule({ scope, suggestions, first, onBack, onAllow }: {
 }
 
 /** The part of an input that people edit: a command, or the text that is written. */
-const editable = ["command", "content", "new_string", "new_str", "new_text", "new", "text"];
+const editable = ["command", "cmd", "content", "new_string", "new_str", "new_text", "new", "text"];
 
 export function editableField(input: unknown): string | undefined {
   const fields = input && typeof input === "object" ? (input as Record<string, unknown>) : {};
@@ -170,7 +171,7 @@ function Edit({ input, onBack, onAllow }: { input: unknown; onBack: () => void; 
   const file = pathsOf(input)[0];
   return (
     <form className="answer-form" onSubmit={(e) => { e.preventDefault(); send(); }}>
-      <label htmlFor={id}>{field === "command" ? "The command that will run instead" : field ? `What will be written${file ? ` to ${safeName(baseName(file))}` : ""} instead` : "The input that the tool will get instead"}</label>
+      <label htmlFor={id}>{field && field === commandField(input) ? "The command that will run instead" : field ? `What will be written${file ? ` to ${safeName(baseName(file))}` : ""} instead` : "The input that the tool will get instead"}</label>
       <textarea id={id} className="input mono" rows={Math.min(14, text.split("\n").length + 1)} value={text} autoFocus spellCheck={false}
         onChange={(e) => { setText(e.target.value); setError(""); }}
         onKeyDown={(e) => { if (e.key === "Enter" && (e.metaKey || e.ctrlKey)) { e.preventDefault(); send(); } }} />

@@ -6,8 +6,7 @@ import { FormFoot } from "./PermissionCard";
 import { useDecide } from "./useDecide";
 
 const modes = [
-  { value: "", label: "keep the current mode" },
-  { value: "default", label: "Ask" },
+  { value: "", label: "Ask" },
   { value: "acceptEdits", label: "Auto-edit" },
 ];
 

@@ -1,3 +1,4 @@
+import { Square, SquareCheck } from "lucide-react";
 import { useId, useState } from "react";
 import type { Question, Request } from "../api/types";
 import { safeLink, safeText } from "../lib/safe";
@@ -11,6 +12,7 @@ export function QuestionCard({ request }: { request: Request }) {
   const questions = request.data.questions ?? [];
   const { sending, answer } = useDecide(request);
   const [picked, setPicked] = useState<Picked>({});
+  const [last, setLast] = useState("");
   const url = safeLink(request.data.url);
 
   const send = (all: Picked) => {
@@ -29,16 +31,20 @@ export function QuestionCard({ request }: { request: Request }) {
       : [label];
     const next = { ...picked, [q.id]: { labels, text: q.multi ? now.text : "" } };
     setPicked(next);
+    setLast(q.id);
     // One question with one answer is answered by choosing.
     if (questions.length === 1 && !q.multi) void send(next);
   };
-  const complete = questions.every((q) => (picked[q.id]?.labels.length ?? 0) > 0 || picked[q.id]?.text.trim());
+  const answered = (q: Question) => (picked[q.id]?.labels.length ?? 0) > 0 || !!picked[q.id]?.text.trim();
+  const complete = questions.every(answered);
+  // Digits answer the first question that is open; one with several answers has them until another is.
+  const at = questions.findIndex((q) => (q.multi && q.id === last) || !answered(q));
 
   return (
     <form className="answer-form" onSubmit={(e) => { e.preventDefault(); if (complete) void send(picked); }}>
       {url && <a href={url} target="_blank" rel="noreferrer noopener">Open {new URL(url).host}</a>}
       {questions.map((q, n) => (
-        <Ask key={q.id} question={q} first={n === 0} picked={picked[q.id] ?? { labels: [], text: "" }} disabled={sending} onPick={(label) => pick(q, label)}
+        <Ask key={q.id} question={q} now={n === at} picked={picked[q.id] ?? { labels: [], text: "" }} disabled={sending} onPick={(label) => pick(q, label)}
           onText={(text) => setPicked({ ...picked, [q.id]: { labels: q.multi ? (picked[q.id]?.labels ?? []) : [], text } })} />
       ))}
       <div className="answers">
@@ -49,8 +55,8 @@ export function QuestionCard({ request }: { request: Request }) {
   );
 }
 
-function Ask({ question: q, first, picked, disabled, onPick, onText }: {
-  question: Question; first: boolean; picked: { labels: string[]; text: string }; disabled: boolean;
+function Ask({ question: q, now, picked, disabled, onPick, onText }: {
+  question: Question; /** Whether digits answer it. */ now: boolean; picked: { labels: string[]; text: string }; disabled: boolean;
   onPick: (label: string) => void; onText: (text: string) => void;
 }) {
   const id = useId();
@@ -63,8 +69,9 @@ function Ask({ question: q, first, picked, disabled, onPick, onText }: {
       <div className="options">
         {(q.options ?? []).map((o, i) => (
           <button key={o.label} type="button" className="option" role={q.multi ? "checkbox" : "radio"} aria-checked={picked.labels.includes(o.label)}
-            data-key={first && i < 9 ? String(i + 1) : undefined} onClick={() => onPick(o.label)}>
-            <kbd>{first && i < 9 ? i + 1 : "·"}</kbd>
+            data-key={now && i < 9 ? String(i + 1) : undefined} onClick={() => onPick(o.label)}>
+            {now && i < 9 ? <kbd>{i + 1}</kbd> : <span className="no-key" aria-hidden="true" />}
+            {q.multi && (picked.labels.includes(o.label) ? <SquareCheck size={15} aria-hidden="true" /> : <Square size={15} aria-hidden="true" />)}
             <span><strong>{safeText(o.label)}</strong>{o.description && <span className="dim"> {safeText(o.description)}</span>}</span>
           </button>
         ))}

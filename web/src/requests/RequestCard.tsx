@@ -4,6 +4,7 @@ import { useNames } from "../api/names";
 import { useMe, useSession } from "../api/queries";
 import type { Request } from "../api/types";
 import { safeText } from "../lib/safe";
+import { commandOf } from "../model/summary";
 import { Countdown } from "./Countdown";
 import { HookCard } from "./HookCard";
 import { PermissionCard } from "./PermissionCard";
@@ -28,7 +29,7 @@ function Open({ request }: { request: Request }) {
     <div ref={card} tabIndex={-1} className="request" role="group" data-request={request.request_id} aria-label={heading(request, agent)}>
       <div className="request-head">
         <Icon size={16} aria-hidden="true" />
-        <h2 className="grow">{headline(request, agent)}</h2>
+        <h2 className="grow">{commandOf(request.data.input) && request.gate === "permission" ? "Run a command" : headline(request, agent)}</h2>
         {request.expires_at && <Countdown to={request.expires_at} />}
       </div>
       <Body request={request} cwd={session?.cwd ?? ""} />

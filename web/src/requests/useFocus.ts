@@ -2,6 +2,14 @@ import { type RefObject, useLayoutEffect } from "react";
 
 const quiet = 500; // milliseconds without a key, so that nobody answers in mid-word
 
+/** Gives the first request on the page the focus, and with it the keys; tells whether there is one. */
+export function focusFirstRequest(): boolean {
+  const card = document.querySelector<HTMLElement>("main [data-request]:not([inert] *)");
+  card?.focus();
+  card?.scrollIntoView({ block: "nearest" });
+  return !!card;
+}
+
 const messageField = () => document.querySelector<HTMLTextAreaElement>(".composer textarea");
 
 /**

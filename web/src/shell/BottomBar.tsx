@@ -14,14 +14,15 @@ const panes: { id: PhonePane; name: string; Icon: typeof List }[] = [
 export function BottomBar() {
   const phone = useView((s) => s.phone);
   const open = useRequests().data?.items.length ?? 0;
-  const inSession = useRoute().page === "session"; // elsewhere nothing has changed
+  const route = useRoute();
+  const inSession = route.page === "session"; // elsewhere nothing has changed
   const away = useConnection((s) => s.state === "reconnecting");
   return (
     <nav className="bottom-bar" aria-label="Panes">
       {panes.filter(({ id }) => inSession || id !== "side").map(({ id, name, Icon }) => (
         <button key={id} type="button" aria-current={phone === id} onClick={() => useView.setState({ phone: id })}>
           <Icon size={20} aria-hidden="true" />
-          {id === "chat" && away ? "Reconnecting" : name}
+          {id === "chat" && away ? "Reconnecting" : id === "chat" && route.page === "home" ? "Home" : name}
           {id === "needs" && open > 0 && <span className="badge">{open}</span>}
         </button>
       ))}

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { useNames } from "../api/names";
-import { useAgents, useModels } from "../api/queries";
+import { useInstalled, useModels } from "../api/queries";
 import type { Session } from "../api/types";
 import { safeName } from "../lib/safe";
-import { signInHint } from "../lib/words";
+import { choiceName, defaultModel, signInHint } from "../lib/words";
 import { isWorking } from "../model/lists";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -14,7 +14,7 @@ import { useHandOver } from "./useHandOver";
 export default function HandOverDialog({ session, onClose }: { session: Session; onClose: () => void }) {
   const { agentName, nameOf } = useNames();
   const { busy, run } = useHandOver(session, onClose);
-  const agents = (useAgents().data?.items ?? []).filter((a) => a.found);
+  const { agents, looking } = useInstalled();
   const [chosen, setChosen] = useState("");
   const [model, setModel] = useState("");
   const [next, setNext] = useState("");
@@ -37,12 +37,13 @@ export default function HandOverDialog({ session, onClose }: { session: Session;
         <div className="form-grid">
           <label className="field"><span>To</span>
             <select className="input" autoFocus value={agent} onChange={(e) => { setChosen(e.target.value); setModel(""); }}>
-              {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(agentName(a.agent))}{a.auth === "missing" && a.agent !== "native" ? " (not signed in)" : ""}</option>)}
+              {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(choiceName(a))}{a.auth === "missing" && a.agent !== "native" ? " (not signed in)" : ""}</option>)}
+              {looking && <option disabled>Looking for agents…</option>}
             </select>
           </label>
           <label className="field"><span>Model</span>
             <select className="input" value={model} disabled={models.length === 0} onChange={(e) => setModel(e.target.value)}>
-              <option value="">Default model</option>
+              <option value="">{safeName(defaultModel(probe))}</option>
               {models.map((m) => <option key={m.id} value={m.id}>{safeName(m.name || m.id)}</option>)}
             </select>
           </label>

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "react";
 import { useNames } from "../api/names";
 import { useAgents, useRequests, useRoots, useSessions } from "../api/queries";
-import type { Session } from "../api/types";
-import { baseName } from "../lib/format";
+import type { Probe, Session } from "../api/types";
+import { baseName, plural } from "../lib/format";
 import { sessionPath } from "../lib/router";
 import { safeName, safeProse } from "../lib/safe";
 import { useSettings } from "../lib/state";
@@ -107,12 +107,18 @@ function NotWell() {
   );
 }
 
+/** The agents that most people look for. */
+const first = ["claude", "opencode", "codex"];
+
+const Missing = ({ agents }: { agents: readonly Probe[] }) => <ul className="plain small dim">{agents.map((a) => <li key={a.agent}><Hint text={a.fix!} /></li>)}</ul>;
+
 /** For those who have no session yet: examples that work at once. */
 function Examples() {
   const roots = useRoots().data?.items ?? [];
   const last = useSettings((s) => s.lastFolder);
   const cwd = roots.some((r) => last === r.path || last.startsWith(`${r.path}/`)) ? last : (roots[0]?.path ?? "");
   const missing = (useAgents().data?.items ?? []).filter((a) => !a.found && a.fix);
+  const others = missing.filter((a) => !first.includes(a.agent));
   return (
     <>
       <section className="column">
@@ -131,7 +137,8 @@ function Examples() {
       {missing.length > 0 && (
         <section className="column">
           <h2>More agents</h2>
-          <ul className="plain small dim">{missing.map((a) => <li key={a.agent}><Hint text={a.fix!} /></li>)}</ul>
+          <Missing agents={missing.filter((a) => first.includes(a.agent))} />
+          {others.length > 0 && <details className="small"><summary>{plural(others.length, "other agent")}</summary><Missing agents={others} /></details>}
         </section>
       )}
     </>

@@ -42,7 +42,7 @@ export function Working({ sessions, held }: { sessions: readonly Session[]; held
   const groups = useGroups(lines.map((l) => l.item));
   const by = useSettings((s) => s.workBy);
   const gone = new Set(lines.filter((l) => l.gone).map((l) => l.item.id));
-  if (lines.length === 0) return <Money alone />;
+  if (lines.length === 0) return null;
   return (
     <section aria-label="Working">
       <div className="home-head">
@@ -95,9 +95,9 @@ function WorkingRow({ session: s, now, gone }: { session: Session; now: number; 
 }
 
 /** What today has cost. */
-function Money({ alone = false }: { alone?: boolean }) {
+export function Money() {
   const today = new Date().toISOString().slice(0, 10);
   const cost = useUsage("day").data?.items.find((r) => r.key.startsWith(today))?.cost_usd ?? 0;
   if (cost === 0) return null;
-  return <Link to="/usage" className={`small home-money${alone ? " alone" : ""}`}>{dollars(cost)} today</Link>;
+  return <Link to="/usage" className="small home-money">{dollars(cost)} today</Link>;
 }

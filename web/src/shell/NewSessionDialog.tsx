@@ -1,18 +1,19 @@
 import { useEffect, useState } from "react";
 import { useNames } from "../api/names";
-import { useAgents, useModels, usePersonas } from "../api/queries";
+import { useInstalled, useModels, usePersonas } from "../api/queries";
 import type { Probe } from "../api/types";
 import { safeName, safeText } from "../lib/safe";
-import { modes, oversights, policies, signInHint } from "../lib/words";
+import { choiceName, defaultModel, fullAuto, modes, oversights, policies, signInHint } from "../lib/words";
 import { Button } from "../ui/Button";
 import { Hint } from "../ui/Hint";
 import { Dialog } from "../ui/Dialog";
 import { FolderPicker, useFolder } from "./FolderPicker";
 import { startSession } from "./startSession";
+import { slug, useWhere, WherePicker } from "./WherePicker";
 
 /** A new session: where, who, with what. Only the folder must be chosen. */
 export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
-  const agents = (useAgents().data?.items ?? []).filter((a) => a.found);
+  const { agents, looking } = useInstalled();
   const [cwd, setCwd] = useFolder();
   const [agent, setAgent] = useState("");
   const [model, setModel] = useState("");
@@ -23,6 +24,7 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
   const [first, setFirst] = useState("");
   const [busy, setBusy] = useState(false);
   const [loose, setLoose] = useState("");
+  const { tree, setTree } = useWhere(cwd);
   const probe = agents.find((a) => a.agent === agent);
   const ownModes = probe?.modes ?? [];
   const models = useModels(agent).data?.items ?? [];
@@ -34,7 +36,7 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
   const start = async (unenforced = false) => {
     setBusy(true);
     const made = await startSession({
-      cwd, mode, policy, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(persona ? { persona } : {}), ...(own ? { permission_mode: own } : {}), ...(unenforced ? { unenforced } : {}),
+      cwd, policy, ...(persona ? { mode } : {}), ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(persona ? { persona } : {}), ...(own ? { permission_mode: own } : {}), ...(unenforced ? { unenforced } : {}), ...(tree ? { worktree: true, branch: slug(first) } : {}),
     }, first.trim(), setLoose);
     setBusy(false);
     if (made) onClose();
@@ -45,33 +47,32 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
         <span className="grow small faint">{policies.find((p) => p.id === policy)?.what}</span>
         <Button look="quiet" onClick={onClose}>Cancel</Button>
         {loose ? <Button look="danger" disabled={busy} onClick={() => void start(true)}>Start anyway</Button>
-          : <button type="submit" form="new-session" className="button primary" disabled={!cwd || busy}>Start</button>}
+          : <button type="submit" form="new-session" className={`button primary${policy === fullAuto ? " loose" : ""}`} disabled={!cwd || busy}>{policy === fullAuto ? "Start in full auto" : "Start"}</button>}
       </>
     }>
       <form id="new-session" className="column form" onSubmit={(e) => { e.preventDefault(); void start(); }}>
         <label className="field"><span>First message</span>
           <textarea className="input" rows={2} autoFocus placeholder="What should the agent do? (optional)" value={first} onChange={(e) => setFirst(e.target.value)}
-            onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) { e.preventDefault(); if (cwd && !busy) void start(); } }} />
+            onKeyDown={(e) => { if (e.altKey && e.code === "KeyW") { e.preventDefault(); setTree(!tree); } else if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) { e.preventDefault(); if (cwd && !busy) void start(); } }} />
         </label>
         <FolderPicker cwd={cwd} onCwd={setCwd} />
         <div className="form-grid">
+          <label className="field"><span>Where</span><WherePicker cwd={cwd} text={first} className="input" /></label>
           <label className="field"><span>Agent</span>
             <select className="input" value={agent} onChange={(e) => { setAgent(e.target.value); setModel(""); setOwn(""); }}>
               <option value="">Automatic</option>
-              {agents.map((a) => <option key={a.agent} value={a.agent}>{a.agent === "native" ? (a.auth === "missing" ? "Demo (built in)" : "Terret (built in)") : `${safeName(a.title || a.agent)}${a.version ? ` ${a.version}` : ""}${a.auth === "missing" ? " (not signed in)" : ""}`}</option>)}
+              {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(choiceName(a))}{a.agent !== "native" && `${a.version ? ` ${safeName(a.version)}` : ""}${a.auth === "missing" ? " (not signed in)" : ""}`}</option>)}
+              {looking && <option disabled>Looking for agents…</option>}
             </select>
           </label>
           <label className="field"><span>Model</span>
             <select className="input" value={model} disabled={models.length === 0} onChange={(e) => setModel(e.target.value)}>
-              <option value="">Default model</option>
+              <option value="">{safeName(defaultModel(probe))}</option>
               {models.map((m) => <option key={m.id} value={m.id}>{m.name || m.id}</option>)}
             </select>
           </label>
           <label className="field"><span>Mode</span>
-            <select className="input" value={policy} onChange={(e) => setPolicy(e.target.value)}>{policies.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}</select>
-          </label>
-          <label className="field"><span>Style</span>
-            <select className="input" value={mode} onChange={(e) => setMode(e.target.value)}>{modes.map((m) => <option key={m.id} value={m.id}>{m.name}</option>)}</select>
+            <select className={`input${policy === fullAuto ? " loose" : ""}`} value={policy} onChange={(e) => setPolicy(e.target.value)}>{policies.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}</select>
           </label>
           {ownModes.length > 0 && (
             <label className="field"><span>The agent’s own mode</span>
@@ -87,6 +88,11 @@ export default function NewSessionDialog({ onClose }: { onClose: () => void }) {
               {personas.map((p) => <option key={p.id} value={p.id}>{safeName(p.id)}</option>)}
             </select>
           </label>
+          {persona && (
+            <label className="field"><span>It works as</span>
+              <select className="input" value={mode} onChange={(e) => setMode(e.target.value)}>{modes.map((m) => <option key={m.id} value={m.id}>{m.what}</option>)}</select>
+            </label>
+          )}
         </div>
         <Abilities probe={probe} />
         {loose && (

@@ -10,6 +10,7 @@ import { applyTheme, type RightTab, useSettings, useView } from "../lib/state";
 import { isWorking } from "../model/lists";
 import { gist } from "../requests/words";
 import { Around, showMessage } from "./Messages";
+import { toggleTerminal } from "../terminal/Dock";
 import { turnOnNotifications } from "./notifications";
 import { showRight } from "./rightPane";
 import { useSessionActions } from "./sessionActions";
@@ -88,9 +89,11 @@ const general: Action[] = [
   { name: "Races", run: () => go("/races") },
   { name: "Usage", run: () => go("/usage") },
   { name: "Agents", run: () => go("/agents") },
+  { name: "Sessions from other tools", run: () => go("/discovered") },
   { name: "Rules", run: () => go("/rules") },
   { name: "Personas", run: () => go("/personas") },
   { name: "Settings", run: () => go("/settings") },
+  { name: "Set up the server", run: () => go("/setup") },
   { name: "Keyboard shortcuts", keys: "Alt /", run: () => useView.setState({ overlay: "shortcuts" }) },
   { name: "Notify me when something needs me", run: turnOnNotifications },
   { name: "Open files in VS Code", run: () => useSettings.setState({ editor: "vscode://file{path}" }) },
@@ -113,6 +116,7 @@ function SessionActions({ session, run }: { session: Session; run: (action: () =
     can("undo") && session.revert?.can_undo && { name: "Undo the last turn", keys: "Alt U", run: a.undo },
     can("redo") && session.revert?.can_redo && { name: "Redo", keys: "Alt Shift U", run: a.redo },
     { name: "Find in the conversation", keys: "Ctrl F", run: () => useView.setState({ finding: true, drawer: false }) },
+    { name: "Terminal", keys: "Ctrl `", run: () => toggleTerminal(session.id) },
     { name: "Review the changes", keys: "Alt C", run: () => useView.setState({ review: true, phone: "chat" }) },
     { name: "Show files", run: show("files") },
     { name: "Show changes", run: show("changes") },

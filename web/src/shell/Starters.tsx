@@ -1,6 +1,8 @@
 import { prompt } from "../api/actions";
 import { useNames } from "../api/names";
+import { useKnownAgents } from "../api/queries";
 import { attempt } from "../lib/toast";
+import { isDemo } from "../lib/words";
 
 export const examples = [
   { text: "list files", why: "look around" },
@@ -11,11 +13,12 @@ export const examples = [
 /** An empty session: what can be tried. */
 export function Starters({ agent, model, session }: { agent: string; model: string; session: string }) {
   const { agentName } = useNames();
-  const demo = model.includes("demo") || agent === "native";
+  const probe = useKnownAgents().find((a) => a.agent === agent);
+  const demo = agent === "native" && isDemo(model || probe?.model);
   return (
     <div className="scroll starters">
       <div className="measure">
-        <h2>What should {demo ? "the agent" : agentName(agent)} do?</h2>
+        <h2>What should {demo ? "the agent" : agentName(agent, model)} do?</h2>
         <p className="dim">{demo ? "With the built-in demo model nothing has to be installed. Try one of these:" : "Write below. Type / for commands and @ for files."}</p>
         {demo && (
           <ul>

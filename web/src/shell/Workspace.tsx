@@ -31,6 +31,8 @@ const pages = {
   personas: lazy(() => import("../pages/Personas")),
   fleet: lazy(() => import("../pages/Fleet")),
   settings: lazy(() => import("../pages/Settings")),
+  discovered: lazy(() => import("../pages/Discovered")),
+  setup: lazy(() => import("../setup/Setup")),
 };
 
 const Work = lazy(() => import("../work/Work"));

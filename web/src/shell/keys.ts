@@ -13,8 +13,10 @@ import { go, parse, sessionPath } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
 import { attempt } from "../lib/toast";
 import { isWorking } from "../model/lists";
+import { focusFirstRequest } from "../requests/useFocus";
 import { showRight, toggleRight } from "./rightPane";
 import { listed } from "./SessionList";
+import { toggleTerminal } from "../terminal/Dock";
 import { rewind } from "./sessionActions";
 
 const inText = (el: Element | null) =>
@@ -59,6 +61,8 @@ export function useKeys(): void {
       if (next) go(sessionPath(next));
     };
     const needsYou = () => {
+      // On home all of them are there.
+      if (parse(location.pathname).page === "home" && focusFirstRequest()) return;
       const first = requests().find((r) => r.session === shown()?.id) ?? requests()[0];
       if (!first) return;
       const focus = () => {
@@ -90,7 +94,13 @@ export function useKeys(): void {
     const onKeyDown = (e: KeyboardEvent) => {
       if (e.defaultPrevented || e.isComposing) return;
       if ((e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey) {
-        if (e.key === "k") {
+        if (e.code === "Backquote" && e.ctrlKey) {
+          const s = shown();
+          if (!s || useView.getState().overlay || e.repeat) return;
+          e.preventDefault();
+          toggleTerminal(s.id);
+          if (useSettings.getState().terminalOf !== s.id) messageField()?.focus();
+        } else if (e.key === "k") {
           e.preventDefault();
           useView.setState((s) => ({ overlay: s.overlay === "palette" ? null : "palette" }));
         } else if (e.key === "f" && shown()) {

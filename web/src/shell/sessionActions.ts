@@ -9,7 +9,7 @@ import { refreshSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { plural } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
-import { getDraft, offerDraft, setDraft } from "../lib/state";
+import { getDraft, noteSent, offerDraft, setDraft } from "../lib/state";
 import { attempt, say } from "../lib/toast";
 import { rewound } from "../lib/words";
 import { type Conversation, root } from "../model/types";
@@ -89,6 +89,20 @@ export async function goBackTo(client: QueryClient, session: string, turn: strin
   say(`Went back ${plural(steps, "turn")}`, files.size > 0 ? rewound("undo", files.size) : undefined, { label: "Redo", run: () => attempt("Redo did not work", redo) });
 }
 
+/** Sends the prompt of a turn once more; of the last one, if none is named. */
+export function retry(session: string, turn: string) {
+  return attempt("The message was not sent", async () => {
+    const store = conversations.get(session);
+    const find = () => (store.snapshot().conversation.threads.get(root) ?? []).findLast((i) => i.type === "user" && (turn === "" || i.turn === turn));
+    if (!find()) await store.catchUp();
+    const prompt = find();
+    if (prompt?.type !== "user") return undefined;
+    const begun = await api.prompt(session, prompt.blocks, "reject");
+    noteSent();
+    return begun;
+  });
+}
+
 /** Hands a file to the person. */
 function save(file: Blob, name: string): void {
   const url = URL.createObjectURL(file);
@@ -115,14 +129,7 @@ export function useSessionActions(session: Session) {
         go(sessionPath(made.id));
         say("Forked", "The original stays as it is.");
       },
-      retry: (turn: string) =>
-        attempt("The message was not sent", async () => {
-          const store = conversations.get(session.id);
-          const find = () => (store.snapshot().conversation.threads.get(root) ?? []).findLast((i) => i.type === "user" && (turn === "" || i.turn === turn));
-          if (!find()) await store.catchUp();
-          const prompt = find();
-          return prompt?.type === "user" ? api.prompt(session.id, prompt.blocks, "reject") : undefined;
-        }),
+      retry: (turn: string) => retry(session.id, turn),
       interrupt: () => attempt("The turn did not stop", () => api.interrupt(session.id)),
       kill: () => attempt("The agent could not be killed", () => api.kill(session.id)),
       close: async () => {

@@ -4,7 +4,7 @@
 import type { Event } from "../api/types";
 import { reduce } from "../model/reduce";
 import { type Conversation, emptyConversation } from "../model/types";
-import { fetchEvents } from "./sse";
+import { fetchHistory } from "./sse";
 
 export interface Snapshot {
   conversation: Conversation;
@@ -17,7 +17,7 @@ export interface Snapshot {
 const kept = 2_000; // events of the raw view
 const held = 12; // conversations in memory that nobody looks at
 
-type Fetch = typeof fetchEvents;
+type Fetch = typeof fetchHistory;
 
 export class ConversationStore {
   private snap: Snapshot = { conversation: emptyConversation, log: [], loaded: false, error: null };
@@ -28,7 +28,7 @@ export class ConversationStore {
 
   constructor(
     readonly session: string,
-    private readonly fetch: Fetch = fetchEvents,
+    private readonly fetch: Fetch = fetchHistory,
   ) {}
 
   subscribe = (listener: () => void): (() => void) => {

@@ -83,13 +83,16 @@ const unanswered = (error: Error | null) => error instanceof ApiError && (error.
 function refreshFiles(client: QueryClient, events: readonly Event[]): void {
   const changed = new Set<string>();
   const queued = new Set<string>();
+  const branches = new Set<string>();
   for (const e of events) {
     if (e.kind === "file.changed" || e.kind === "checkpoint.rewound" || e.kind === "turn.complete" || e.kind === "turn.error") changed.add(e.session);
-    if (e.kind === "turn.start" || e.kind === "turn.complete" || e.kind === "turn.error") queued.add(e.session);
+    if (e.kind === "checkpoint.rewound" || e.kind === "turn.complete" || e.kind === "turn.error") branches.add(e.session);
+    if (e.kind === "queue.change" || e.kind === "turn.start" || e.kind === "turn.complete" || e.kind === "turn.error") queued.add(e.session);
   }
   for (const id of changed) {
     void client.invalidateQueries({ queryKey: keys.changes(id) });
     void client.invalidateQueries({ queryKey: keys.files(id) });
   }
+  for (const id of branches) void client.invalidateQueries({ queryKey: keys.branch(id) });
   for (const id of queued) void client.invalidateQueries({ queryKey: keys.queue(id) });
 }

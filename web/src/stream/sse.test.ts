@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { noUsage, Script, text } from "../model/testing";
-import { decode, type Entry, fetchEvents, readStream, rest, unfinishedAfter } from "./sse";
+import { decode, type Entry, fetchEvents, fetchHistory, readStream, rest, unfinishedAfter } from "./sse";
 
 const event = (seq: number) => JSON.stringify({ seq, session: "s", kind: "notification", time: "", data: { text: "ä" } });
 
@@ -100,4 +100,35 @@ it("fetches history without pieces, and the pieces of what is unfinished", async
   });
   vi.stubGlobal("fetch", fetch);
   expect((await fetchEvents("s", 0)).map((e) => e.seq)).toEqual([1, 2, 3, 4]);
+});
+
+it("fetches what stopped turns left half said, and reads no further than their ends", async () => {
+  const script = new Script();
+  const end = { usage: noUsage, cost_usd: 0, duration_ms: 1 };
+  const stopped = { ...end, error: { code: "interrupted", kind: "interrupted", message: "stopped" } };
+  script.add("turn.start", { prompt: [text("go")], origin: "user" });
+  script.add("message.complete", { message_id: "m1", role: "assistant", blocks: [text("whole")] });
+  script.add("message.delta", { message_id: "m2", index: 0, text: "half" });
+  script.add("turn.error", stopped);
+  script.add("turn.start", { prompt: [text("on")], origin: "user" });
+  script.add("message.delta", { message_id: "m3", index: 0, text: "good" });
+  script.add("message.complete", { message_id: "m3", role: "assistant", blocks: [text("good")] });
+  script.add("turn.complete", { text: "good", ...end });
+  let cancelled = 0;
+  const fetch = vi.fn(async (path: string) => {
+    const asked = new URL(path, "http://x").searchParams;
+    const kinds = asked.get("kinds")?.split(",");
+    const events = script.events.filter((e) => e.seq > Number(asked.get("after")) && (kinds ? kinds.includes(e.kind) : asked.get("deltas") === "1" || !e.kind.endsWith(".delta")));
+    return new Response(new ReadableStream({
+      start(out) {
+        for (const e of events) out.enqueue(new TextEncoder().encode(`${JSON.stringify(e)}\n`));
+        if (!kinds) out.close(); // the pieces never end
+      },
+      cancel() { cancelled++; },
+    }));
+  });
+  vi.stubGlobal("fetch", fetch);
+  expect((await fetchHistory("s", 0)).map((e) => e.seq)).toEqual([1, 2, 3, 4, 5, 7, 8]);
+  expect(cancelled).toBe(1);
+  expect(fetch.mock.calls.map((c) => c[0])).toEqual(["/v1/sessions/s/events?after=0&deltas=0", "/v1/sessions/s/events?after=2&deltas=1&kinds=message.delta,reasoning.delta"]);
 });

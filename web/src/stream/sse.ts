@@ -90,6 +90,62 @@ export async function fetchEvents(session: string, after: number): Promise<Event
   return [...whole.filter((e) => e.seq <= from), ...(await fetchPage(session, from, "1"))];
 }
 
+/** How many stopped turns are asked for what they left half said: the last ones. */
+const stoppedTurns = 5;
+
+/**
+ * Fetches the same, and the pieces of messages that turns left unfinished when they were
+ * stopped or failed: no later event holds those.
+ */
+export async function fetchHistory(session: string, after: number): Promise<Event[]> {
+  const events = await fetchEvents(session, after);
+  const spans = brokenOff(events, after).slice(-stoppedTurns);
+  const pieces = (await Promise.all(spans.map(([from, to]) => fetchPieces(session, from, to)))).flat();
+  if (pieces.length === 0) return events;
+  const known = new Set(events.map((e) => e.seq));
+  return [...events, ...pieces.filter((e) => !known.has(e.seq))].sort((a, b) => a.seq - b.seq);
+}
+
+/** Where messages may have been broken off: the numbers after which, and those of the ends of the turns. */
+export function brokenOff(events: readonly Event[], after: number): [from: number, to: number][] {
+  const out: [number, number][] = [];
+  let turn: Event[] = [];
+  for (const e of events) {
+    turn.push(e);
+    if (e.kind === "turn.error") {
+      const from = unfinishedAfter(turn.slice(0, -1), out.length === 0 ? after : 0);
+      if (from !== null) out.push([from, e.seq]);
+    }
+    if (e.kind === "turn.error" || e.kind === "turn.complete") turn = [];
+  }
+  return out;
+}
+
+/** Pieces of text between two numbers. Reading ends there: what follows may be long. */
+async function fetchPieces(session: string, from: number, to: number): Promise<Event[]> {
+  const response = await send(`/v1/sessions/${encodeURIComponent(session)}/events?after=${from}&deltas=1&kinds=message.delta,reasoning.delta`, {
+    headers: { Accept: "application/x-ndjson" },
+  });
+  const events: Event[] = [];
+  const reader = response.body?.getReader();
+  const text = new TextDecoder();
+  let rest = "";
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+    const lines = (rest + text.decode(value, { stream: !done })).split("\n");
+    rest = done ? "" : lines.pop()!;
+    for (const line of lines) {
+      const event = line ? decode(line) : null;
+      if (event && event.seq > to) {
+        await reader?.cancel();
+        return events;
+      }
+      if (event) events.push(event);
+    }
+    if (done) return events;
+  }
+}
+
 async function fetchPage(session: string, after: number, deltas: "0" | "1"): Promise<Event[]> {
   const response = await send(`/v1/sessions/${encodeURIComponent(session)}/events?after=${after}&deltas=${deltas}`, {
     headers: { Accept: "application/x-ndjson" },

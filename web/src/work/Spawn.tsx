@@ -1,8 +1,8 @@
 import { useState } from "react";
-import { useNames } from "../api/names";
 import type { TeamMember } from "../api/types";
 import { safeName } from "../lib/safe";
 import { attempt } from "../lib/toast";
+import { choiceName } from "../lib/words";
 import { FolderPicker, useFolder } from "../shell/FolderPicker";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
@@ -12,7 +12,6 @@ import { useReady } from "./parts";
 const person = "person";
 
 export function SpawnDialog({ members, onClose, onDone }: { members: readonly TeamMember[]; onClose: () => void; onDone: () => Promise<unknown> }) {
-  const { agentName } = useNames();
   const agents = useReady();
   const [name, setName] = useState("");
   const [kind, setKind] = useState("");
@@ -48,7 +47,7 @@ export function SpawnDialog({ members, onClose, onDone }: { members: readonly Te
           <label className="field"><span>Name</span><input className="input" autoFocus required maxLength={64} placeholder="builder" value={name} onChange={(e) => setName(e.target.value)} /></label>
           <label className="field"><span>Agent</span>
             <select className="input" value={agent} onChange={(e) => setKind(e.target.value)}>
-              {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(agentName(a.agent))}</option>)}
+              {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(choiceName(a))}</option>)}
               <option value={person}>A person</option>
             </select>
           </label>

@@ -113,7 +113,7 @@ function Member({ member: m, chosen, onChoose, onStop }: { member: TeamMember; c
 }
 
 const topologies: Record<string, string> = {
-  broadcast: "Everyone may write to everyone", hierarchical: "Only to lead and reports", filtered: "Each hears what it chose", custom: "By listed routes",
+  broadcast: "Anyone can message anyone", hierarchical: "Only lead and reports", filtered: "Each hears what it chose", custom: "By listed routes",
 };
 
 /** Who may write to whom. Filters and routes are set in the terminal. */

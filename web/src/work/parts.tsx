@@ -1,12 +1,12 @@
 // What the pages share.
 
 import type { ReactNode } from "react";
-import { useNames } from "../api/names";
-import { useAgents, useSession } from "../api/queries";
+import { useInstalled, useSession } from "../api/queries";
 import type { Probe } from "../api/types";
 import { ago, baseName } from "../lib/format";
 import { sessionPath, type WorkPage, workPath } from "../lib/router";
 import { safeName, safeText } from "../lib/safe";
+import { choiceName } from "../lib/words";
 import { wordsOf } from "../model/act";
 import { useActs } from "../stream/acts";
 import { Skeleton } from "../ui/Lazy";
@@ -66,11 +66,10 @@ export function Lines({ page, label, lines }: { page: WorkPage; label: string; l
 }
 
 /** Agents that can work. */
-export const useReady = (): Probe[] => (useAgents().data?.items ?? []).filter((a) => a.found);
+export const useReady = (): Probe[] => useInstalled().agents;
 
 /** Agents, of which the same one may be there several times. */
 export function AgentList({ label, chosen, least, onChange }: { label: string; chosen: string[]; least: number; onChange: (chosen: string[]) => void }) {
-  const { agentName } = useNames();
   const agents = useReady();
   return (
     <fieldset className="field agents-list">
@@ -79,7 +78,7 @@ export function AgentList({ label, chosen, least, onChange }: { label: string; c
         <div key={i} className="row">
           <select className="input" aria-label={`Agent ${i + 1}`} value={agent} onChange={(e) => onChange(chosen.map((a, at) => (at === i ? e.target.value : a)))}>
             <option value="">Choose an agent</option>
-            {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(agentName(a.agent))}</option>)}
+            {agents.map((a) => <option key={a.agent} value={a.agent}>{safeName(choiceName(a))}</option>)}
           </select>
           {chosen.length > least && <button type="button" className="button quiet" aria-label={`Remove agent ${i + 1}`} onClick={() => onChange(chosen.filter((_, at) => at !== i))}>Remove</button>}
         </div>

@@ -1,0 +1,1 @@
+import{t as e}from"./jsx-runtime-LKYXHABd.js";var t=e();function n({look:e,tiny:n,label:r,className:i,children:a,...o}){let s=[`button`,e,n&&`tiny`,r&&`icon`,i].filter(Boolean).join(` `);return(0,t.jsx)(`button`,{type:`button`,className:s,...r?{"aria-label":r,title:r}:{},...o,children:a})}export{n as t};

@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-Clf1ERI5.js";
