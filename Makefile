@@ -17,11 +17,11 @@ help: ## list the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/terret
+build: ## build bin/terret (a minute, then seconds)
 	$(GO) build $(FLAGS) -o $(BIN)/terret ./cmd/terret
 
 .PHONY: changelog
-changelog: ## put the changes since the last release into CHANGELOG.md (VERSION=0.1.0)
+changelog: ## put the changes since the last release into CHANGELOG.md (VERSION=0.1.0; seconds)
 	@scripts/changelog.sh $(VERSION)
 
 .PHONY: run
@@ -33,20 +33,20 @@ chat: build ## chat with an agent in the terminal
 	$(BIN)/terret chat
 
 .PHONY: test
-test: ## test everything but the matrix of agents and Firefox; installs what is missing, or says how to
-	@scripts/setup.sh compiler curl node browser postgres || [ $$? = 3 ]
+test: ## test everything but the matrix of agents and Firefox; installs what is missing, or says how to (about ten minutes)
+	@scripts/setup.sh compiler curl node browser postgres variants || [ $$? = 3 ]
 	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory fleet
 	@$(MAKE) --no-print-directory web-test
 
 # SINCE=REV: what has changed since then. By default, since this branch left the one it follows.
 .PHONY: quick
-quick: ## first answers: generated files, format, lint, and the tests of what has changed and what depends on it
+quick: ## first answers: generated files, format, lint, and the tests of what has changed and what depends on it (minutes)
 	@$(MAKE) --no-print-directory fresh lint
 	@scripts/quick.sh $(SINCE)
 
 .PHONY: unit
-unit: ## run the tests that need only Go and git: no network, no agent, no C compiler
+unit: ## run the tests that need only Go and git: no network, no agent, no C compiler (minutes)
 	$(GO) test ./...
 
 # SQLite is C, translated to Go: the race detector would see nothing of ours in it, and
@@ -54,7 +54,7 @@ unit: ## run the tests that need only Go and git: no network, no agent, no C com
 C_WITHOUT_RACE := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .PHONY: race
-race: ## run the same, with the race detector where things run at once, if there is a C compiler
+race: ## run the same, with the race detector where things run at once, if there is a C compiler (minutes)
 	@if scripts/setup.sh compiler; then \
 		echo "$(GO) test -race, in packages in which things run at once"; CGO_ENABLED=1 $(GO) test -p 3 -race $(C_WITHOUT_RACE) -timeout 20m $$(scripts/concurrent.sh yes) && \
 		echo "$(GO) test, in the others" && $(GO) test -p 3 -timeout 20m $$(scripts/concurrent.sh no); \
@@ -66,7 +66,7 @@ race: ## run the same, with the race detector where things run at once, if there
 ON_POSTGRES = $(if $(ALL),.,Recover|Takeover|Owner|Lease|Paused|Claim|Lost|GivenBack|Other|Another|Foreign|Elsewhere|Move|Node|Note|Drain|Fleet|Fail|OnDisk|Synced|Commit|Sync|Unknown|Cursor|Stream|Reader|Events|Live|Queue|Drop|Twice|Once|Idempot|Decide|Decision|Answer|Request|Rules|Undo|Parent|Usage|Update|Delete|Search|Transfer|Import|Messages|Marks|ListSessions|Push|Repo|Placement|WorkCount)
 
 .PHONY: fleet
-fleet: ## run what depends on the store in the suites of the engine and the HTTP API on a real PostgreSQL, if there is one
+fleet: ## run what depends on the store in the suites of the engine and the HTTP API on a real PostgreSQL, if there is one (minutes)
 	@if scripts/setup.sh postgres; then echo "$(GO) test ./engine ./internal/server/httpapi, on PostgreSQL"; \
 		TERRET_TEST_POSTGRES=1 TERRET_TEST_STORE=postgres $(GO) test -timeout 15m -run '$(ON_POSTGRES)' ./engine ./internal/server/httpapi; \
 	elif [ -n "$$CI" ]; then exit 1; \
@@ -78,7 +78,7 @@ drill: ## run three nodes with many sessions on a PostgreSQL, and fail them one 
 
 .PHONY: conformance
 conformance: agents/node_modules/.stamp ## test with every real agent, and write docs/CONFORMANCE.md (half an hour)
-	@scripts/setup.sh curl
+	@scripts/setup.sh curl variants || [ $$? = 3 ]
 	@scripts/conformance.sh
 
 .PHONY: drift
@@ -104,11 +104,11 @@ mutants: ## change the code a bit at a time and list what no test notices (takes
 	$(GO) run ./test/mutants -base '$(SINCE)' -sample $(or $(SAMPLE),0) -skip '$(SKIP)' $(or $(PACKAGES),./policy ./engine ./store ./driver/claude ./driver/codex ./driver/opencode ./driver/pi ./driver/acp ./internal/server/access)
 
 .PHONY: fmt
-fmt: $(TOOLS)/golangci-lint ## format the code
+fmt: $(TOOLS)/golangci-lint ## format the code (minutes at first)
 	$(TOOLS)/golangci-lint fmt ./...
 
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint ## lint the code
+lint: $(TOOLS)/golangci-lint ## lint the code (minutes at first)
 	$(TOOLS)/golangci-lint run ./...
 
 # Both use their recommended rules, with every warning an error. Only the installation
@@ -129,7 +129,7 @@ vuln: ## look for known vulnerabilities (needs the network)
 	cd tools && $(GO) tool govulncheck -C .. ./...
 
 .PHONY: picture
-picture: ## redraw the picture in the README (needs tmux)
+picture: ## redraw the pictures in the README (needs tmux)
 	docs/pictures/make.sh
 
 .PHONY: web
@@ -142,13 +142,13 @@ sdk-typescript: web/node_modules/.stamp ## rebuild the TypeScript SDK into sdk/t
 
 # Set CHROMIUM=path or FIREFOX=path to use another browser than the one in the PATH.
 .PHONY: web-test
-web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a real browser (needs Node and Chromium)
+web-test: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a real browser (needs Node and Chromium; minutes)
 	@scripts/setup.sh browser
 	@$(MAKE) --no-print-directory -j2 web-types web-unit
 	cd web && $(E2E) npm run e2e
 
 .PHONY: web-firefox
-web-firefox: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a stock Firefox, if there is one (ALL=1: every test)
+web-firefox: build web/node_modules/.stamp agents/node_modules/.stamp ## test the web UI in a stock Firefox, if there is one (ALL=1: every test; minutes)
 	@if scripts/setup.sh firefox; then echo "cd web && npm run e2e:firefox"; cd web && $(E2E) npm run e2e:firefox; \
 	elif [ -n "$$CI" ]; then exit 1; \
 	else echo "no Firefox: nothing was tested"; fi
@@ -187,34 +187,51 @@ image: ## make bin/image.tar, a container image, without a daemon (BASE=image to
 	@echo "$(BIN)/image.tar: load it with docker load or podman load"
 
 .PHONY: image-test
-image-test: ## make an image, unpack it and run what the Compose file runs; check that file
-	cd tools && $(GO) test ./image
+image-test: ## make an image, unpack it and run what the Compose file runs; check that file, and the lists of what a release holds
+	cd tools && $(GO) test ./image ./notices
+
+# Everything that users install, into dist. Nothing is published. goreleaser is built at the
+# first time, from a module of its own.
+.PHONY: snapshot
+snapshot: $(TOOLS)/goreleaser web/node_modules/.stamp ## make archives, packages, checksums and SBOMs of a release into dist (minutes when warm; half an hour at first, with goreleaser)
+	COMMIT=$$(git rev-parse HEAD) COMMIT_DATE=$$(git log -1 --format=%cI) COMMIT_TIME=$$(git log -1 --format=%ct) \
+		$(TOOLS)/goreleaser release --snapshot --clean --skip=publish,announce --parallelism=2
+	node packaging/npm/build.mjs dist
+	@$(MAKE) --no-print-directory site
+
+.PHONY: site
+site: ## write the documentation as a static site into dist/site (seconds)
+	$(GO) run ./docs/gen site dist/site "$$(git describe --tags --always --dirty)"
 
 .PHONY: gen
-gen: ## regenerate all generated files
+gen: ## regenerate all generated files (a minute or two)
 	$(GO) generate ./...
 
 # `fresh` fails if generating or tidying changes any file.
 .PHONY: fresh
-fresh: ## check that generated files and go.mod are up to date
+fresh: ## check that generated files and go.mod are up to date (a minute or two)
 	@before=$$(git status --porcelain; git diff) ; $(MAKE) --no-print-directory gen && $(GO) mod tidy && \
 		after=$$(git status --porcelain; git diff); if [ "$$before" != "$$after" ]; then \
 		echo "generated files or go.mod were not up to date:" >&2; git status --short >&2; git --no-pager diff --stat >&2; exit 1; fi
 
 .PHONY: check
-check: ## check generated files, formatting, lint, the OpenAPI description, go.mod, builds for other systems and the image
+check: ## check generated files, formatting, lint, the OpenAPI description, go.mod, builds for other systems and the image (minutes)
 	@$(MAKE) --no-print-directory fresh lint lint-api cross image-test
 
 # No file of ours is for one kind of processor, so one of each system will do; ALL=1 builds
 # for both kinds, as a release does.
 .PHONY: cross
-cross: ## build for every system (Windows builds, but does not run yet)
+cross: ## build for every system (Windows builds, but does not run yet; minutes)
 	@for p in darwin/arm64 windows/amd64 $(if $(ALL),linux/amd64 linux/arm64 darwin/amd64); do \
 		echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./... || exit 1; done
 
 .PHONY: clean
-clean: ## remove build output
-	rm -rf $(BIN)
+clean: ## remove build output (at once)
+	rm -rf $(BIN) dist
+
+$(TOOLS)/goreleaser: tools/goreleaser/go.mod
+	@mkdir -p $(TOOLS)
+	cd tools/goreleaser && $(GO) build -o $@ github.com/goreleaser/goreleaser/v2
 
 # Tools are pinned in tools/go.mod, apart from the product's dependencies.
 $(TOOLS)/golangci-lint: tools/go.mod

@@ -66,9 +66,12 @@ export TERRET_CLAUDE="$PWD/agents/node_modules/.bin/claude"
 run "a minute of shell scripts, judged and run" -run '^TestDifferential$' ./policy -args -differ 1m
 run "200 kills of a process that writes to the store" -run '^TestFile$/^nothing_acknowledged' ./store/sqlite -args -storetest.kills=200
 run "the suite of the drivers on the real agents (some minutes)" -parallel 4 -timeout 55m ./driver/drivertest
-run "what the suite does not look at" -run '^TestReal' ./driver/claude ./driver/codex ./driver/native
+run "what the suite does not look at" -run "^TestReal" ./driver/claude ./driver/codex ./driver/native ./driver/opencode
 run "searches with ripgrep, of which an agent brings one" -run '^TestRipgrep' ./driver/native/internal/tools
 run "the command line with the real Claude Code" -parallel 4 -run '^TestClaudeScripts$' ./cmd/terret
+run "doors, with clients of others" -parallel 2 -run '^Test(ACP|MCP|OpenAI)Stories$' ./cmd/terret
+run "sessions that people had with agents themselves" -parallel 2 -run '^TestDiscoverStories$' ./cmd/terret
+run "terminals: the full-screen workspace, and an agent in one of its own" -parallel 2 -run '^Test(HookedTerminal|WorkspaceClaude)$' ./cmd/terret
 run "one story over HTTP with every agent" -parallel 2 -timeout 20m -run '^TestAgentStories$' ./cmd/terret
 run "several agents on one thing" -parallel 2 -timeout 20m -run '^TestSeveralStories$' ./cmd/terret
 run "one scenario of the scripted models with every agent" -parallel 2 -timeout 15m -run 'Agents|Codex' ./test/sim ./internal/rpc

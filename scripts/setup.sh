@@ -1,10 +1,11 @@
 #!/bin/sh
-# Sees to it that what the tests need is there: scripts/setup.sh [compiler] [curl] [node] [browser] [firefox] [postgres]
+# Sees to it that what the tests need is there:
+# scripts/setup.sh [compiler] [curl] [node] [browser] [firefox] [postgres] [variants]
 #
 # As root on Debian what is missing is installed; elsewhere this names the one command
-# that does it. It ends with 1 if something is still missing, with 3 if that is only the
-# compiler or Firefox, without which the tests can do. Building and running terret needs
-# none of it.
+# that does it. It ends with 1 if something is still missing, with 3 if the tests can do
+# without it: the compiler, Firefox, and the variants, which are programs that change what
+# is tested if they are there. Building and running terret needs none of it.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 node_from=20.19 # what the tools of the web UI need
@@ -12,10 +13,16 @@ PATH="$root/bin/tools:$PATH" # as in the Makefile
 
 say() { echo "setup: $*" >&2; }
 
-# need PACKAGES WHAT: something is missing that these packages of Debian hold.
-need() {
+# want PACKAGES WHAT: something is missing that these packages of Debian hold.
+want() {
 	say "missing: $2"
 	packages="$packages $1"
+}
+
+# need is want for what the tests cannot do without.
+need() {
+	want "$@"
+	needed=yes
 }
 
 has() { command -v "$1" >/dev/null; }
@@ -83,20 +90,27 @@ install() {
 
 # look sets packages to what is missing of what was asked for.
 look() {
-	packages=
+	packages= needed=
 	for what in "$@"; do
 		case $what in
-		compiler) compiles || need "gcc libc6-dev" "a C compiler, for the race detector" ;;
+		compiler) compiles || want "gcc libc6-dev" "a C compiler, for the race detector" ;;
 		curl) has curl || need "curl ca-certificates" "curl, which talks to the HTTP API" ;;
 		node)
 			has node || need nodejs "Node.js, for the agents and the web UI"
 			has npm || need npm "npm, which installs the agents and the tools of the web UI"
 			;;
 		browser) has "${CHROMIUM:-chromium}" || need chromium "Chromium, in which the web UI is tested (another one: CHROMIUM=path)" ;;
-		firefox) has_firefox || need firefox-esr "Firefox, in which the web UI is tested, too (another one: FIREFOX=path)" ;;
+		firefox) has_firefox || want firefox-esr "Firefox, in which the web UI is tested, too (another one: FIREFOX=path)" ;;
 		postgres)
 			has_postgres || need postgresql "PostgreSQL, on which the store of a fleet is tested"
 			has pgbouncer || [ -x /usr/sbin/pgbouncer ] || need pgbouncer "PgBouncer, through which it is tested, too"
+			;;
+		variants)
+			has dash || want dash "dash, by which shell scripts are run that rules allow"
+			has zsh || want zsh "zsh, by which shell scripts are run, too"
+			[ "$(uname)" != Linux ] || has bwrap || want bubblewrap "bubblewrap, with which sandboxes are tested beside Landlock"
+			has gh || want gh "gh, with which pull requests are tested"
+			has rg || want ripgrep "ripgrep, with which searches of the native agent are tested"
 			;;
 		*) say "there is no $what"; exit 2 ;;
 		esac
@@ -107,11 +121,8 @@ look "$@"
 if [ -n "$packages" ]; then
 	# shellcheck disable=SC2086 # they are several
 	! install $packages || look "$@"
-	case $packages in
-	"") ;;
-	" gcc libc6-dev" | " firefox-esr" | " gcc libc6-dev firefox-esr") exit 3 ;;
-	*) exit 1 ;;
-	esac
+	[ -z "$needed" ] || exit 1
+	[ -z "$packages" ] || exit 3
 fi
 for what in "$@"; do
 	[ "$what" != node ] || newer_node

@@ -22,7 +22,8 @@ func agentsSection() section {
 	return section{
 		name: "Other agents",
 		intro: "The real programs, with a scripted model on loopback: a warm turn through Terret, and the same program driven by hand over the same protocol, " +
-			"in alternation, with a rest after each turn, in which some programs are still at work. A turn may take 10 % or 5 ms longer, whichever is more. Times are medians.",
+			"in alternation, with a rest after each turn, in which some programs are still at work. A turn may take 10 % or 5 ms longer, whichever is more. " +
+			"From the pool means that the agent was started before the session. Times are medians.",
 		run: benchAgents,
 	}
 }
@@ -89,7 +90,7 @@ func benchAgent(ctx context.Context, name string, place agenttest.Place, hand *m
 		return row{}, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	drivers, err := all.Drivers(all.Config{Env: place.Env, Agents: map[string]all.Agent{name: {Path: place.Program, Env: []string{"FAKE_KEY"}}}})
+	drivers, err := driversOf(name, place)
 	if err != nil {
 		return row{}, err
 	}
@@ -136,9 +137,110 @@ func benchAgent(ctx context.Context, name string, place agenttest.Place, hand *m
 	}
 	own, direct = own[2:], direct[2:] // the first ones are slower
 	through, bare := medianOf(own, endOf), medianOf(direct, endOf)
+	waited, err := benchPooled(ctx, name, place)
+	if err != nil {
+		return row{}, fmt.Errorf("from the pool: %w", err)
+	}
+	pooled := "cannot wait in the pool"
+	if waited > 0 {
+		pooled = fmt.Sprintf("from the pool %.0f ms, %.1f times that of a warm turn", ms(waited), ms(waited)/ms(medianOf(own, textOf)))
+	}
 	return row{
-		name, fmt.Sprintf("%.1f ms; by hand %.1f ms: added %.1f ms; %.1f ms CPU of Terret; first text of a new session %.0f ms",
-			ms(through), ms(bare), ms(through-bare), ms(meanCPU(own)), ms(first.text)),
+		name, fmt.Sprintf("%.1f ms; by hand %.1f ms: added %.1f ms; %.1f ms CPU of Terret; first text of a new session %.0f ms, %s",
+			ms(through), ms(bare), ms(through-bare), ms(meanCPU(own)), ms(first.text), pooled),
 		fmt.Sprintf("added %.1f ms", max(5, ms(bare)/10)),
 	}, nil
+}
+
+func driversOf(name string, place agenttest.Place) ([]terret.Driver, error) {
+	return all.Drivers(all.Config{Env: place.Env, Agents: map[string]all.Agent{name: {Path: place.Program, Env: []string{"FAKE_KEY"}}}})
+}
+
+// pooledSessions is how many sessions are begun with an agent of the pool.
+const pooledSessions = 7
+
+// benchPooled is how long the first text of a new session takes whose agent was started
+// beforehand, or 0 if the agent cannot be.
+func benchPooled(ctx context.Context, name string, place agenttest.Place) (text time.Duration, err error) {
+	drivers, err := driversOf(name, place) // others, which share no process with those before
+	if err != nil {
+		return 0, err
+	}
+	i := slices.IndexFunc(drivers, func(d terret.Driver) bool { return d.Name() == name })
+	own, ok := drivers[i].(terret.Prewarmer)
+	if !ok {
+		return 0, nil
+	}
+	w := &warmer{Driver: drivers[i], warm: own, ready: make(chan struct{}, pooledSessions+1)}
+	store, err := sqlite.Open(ctx, filepath.Join(place.Home, "pooled.db"), sqlite.Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	e, err := engine.New(ctx, engine.Config{
+		Store: store, Drivers: []terret.Driver{w}, Env: place.Env, Home: filepath.Join(place.Home, "pooled"), Pool: engine.Pool{Size: 1},
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, e.Close(context.WithoutCancel(ctx))) }()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := e.Prewarm(ctx, terret.Session{Agent: name, Cwd: place.Dir}); err != nil {
+		return 0, err
+	}
+	var all []took
+	for range pooledSessions {
+		select {
+		case <-w.ready: // the pool starts the next one by itself
+		case <-ctx.Done():
+			return 0, fmt.Errorf("no agent was started: %w", ctx.Err())
+		}
+		time.Sleep(agentRest)
+		t, err := firstTurn(ctx, e, terret.Session{Agent: name, Cwd: place.Dir})
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, t)
+	}
+	return medianOf(all, textOf), nil
+}
+
+// firstTurn runs a turn in a new session, which it closes then.
+func firstTurn(ctx context.Context, e *engine.Engine, s terret.Session) (took, error) {
+	s, err := e.Create(ctx, s)
+	if err != nil {
+		return took{}, err
+	}
+	view := watch(ctx, e, s.ID)
+	defer view.stop()
+	t, err := view.turn(ctx)
+	return t, errors.Join(err, e.CloseSession(ctx, s.ID, "bench"))
+}
+
+// warmer is a driver that says when it has started an agent beforehand.
+type warmer struct {
+	terret.Driver
+	warm  terret.Prewarmer
+	ready chan struct{}
+}
+
+// WarmKey implements terret.Prewarmer.
+func (w *warmer) WarmKey(r terret.OpenRequest) string { return w.warm.WarmKey(r) }
+
+// Prewarm implements terret.Prewarmer.
+func (w *warmer) Prewarm(ctx context.Context, r terret.OpenRequest) (terret.Warm, error) {
+	got, err := w.warm.Prewarm(ctx, r)
+	if err == nil {
+		w.ready <- struct{}{}
+	}
+	return got, err
+}
+
+// Shutdown implements terret.Shutdowner.
+func (w *warmer) Shutdown(ctx context.Context) error {
+	if s, ok := w.Driver.(terret.Shutdowner); ok {
+		return s.Shutdown(ctx)
+	}
+	return nil
 }

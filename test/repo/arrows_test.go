@@ -66,17 +66,29 @@ var arrows = map[string][]string{
 		"internal/server/config", "internal/server/persona", "internal/server/project",
 	},
 	"internal/server/installation": {
+		"internal/server/archive",
 		".", "engine", "work/", "store/sqlite", "store/postgres", "internal/",
 		"internal/server/assemble", "internal/server/config", "internal/server/keys", "internal/server/marks",
+	},
+	"internal/server/setup": {
+		".", "policy", "driver/native", "internal/",
+		"internal/server/assemble", "internal/server/config", "internal/server/keys",
 	},
 	"internal/server/httpapi":     {".", "engine", "policy", "view", "work/", "internal/", "internal/server/"},
 	"internal/server/httpapi/gen": {"internal/server/httpapi"},
 	"internal/server/config/gen":  {"internal/server/config"},
 
+	// Doors: what other programs speak already. Clients, like people's.
+	"internal/door/": {".", "client", "internal/"},
+
 	// What people and programs use.
 	"client":               {".", "internal/sse"},
 	"sdk":                  {".", "engine", "view", "driver/native", "internal/server/assemble", "internal/server/config"},
+	"tui":                  {".", "client", "tui/draft"},
+	"tui/draft":            {},
 	"web":                  {},
+	"docs":                 {},
+	"docs/gen":             {"docs"},
 	"cmd/terret":           {"./", "internal/server/", "!test/", "test/sim"},
 	"cmd/terret/internal/": {".", "internal/"},
 

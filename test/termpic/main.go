@@ -37,8 +37,8 @@ func main() {
 
 // style is how text looks.
 type style struct {
-	colour    string
-	bold, dim bool
+	colour, ground string
+	bold, dim      bool
 }
 
 // span is a run of text that looks the same.
@@ -91,12 +91,16 @@ func writeSpan(w io.Writer, sp span, y float64) {
 	if sp.dim {
 		attrs += ` opacity="0.6"`
 	}
+	wide := float64(utf8.RuneCountInString(sp.text)) * cellWidth
+	if sp.ground != "" {
+		fmt.Fprintf(w, `<rect x="%.1f" y="%.0f" width="%.1f" height="%d" fill="%s"/>`+"\n", margin+float64(sp.column)*cellWidth, y-lineHeight+5, wide, lineHeight, sp.ground)
+	}
 	colour := sp.colour
 	if colour == "" {
 		colour = palette["39"]
 	}
 	fmt.Fprintf(w, `<text x="%.1f" y="%.0f" fill="%s"%s textLength="%.1f">%s</text>`+"\n",
-		margin+float64(sp.column)*cellWidth, y, colour, attrs, float64(utf8.RuneCountInString(sp.text))*cellWidth, html.EscapeString(sp.text))
+		margin+float64(sp.column)*cellWidth, y, colour, attrs, wide, strings.ReplaceAll(html.EscapeString(sp.text), " ", "\u00a0")) // of other spaces only one is kept
 }
 
 // parse splits a line at its escape sequences and spaces at its ends; st is the
@@ -105,7 +109,10 @@ func parse(line string, st *style) (spans []span, width int) {
 	column := 0
 	for line != "" {
 		text, rest, found := strings.Cut(line, "\x1b[")
-		if trimmed := strings.TrimRight(text, " "); trimmed != "" {
+		if st.ground != "" && text != "" { // also where nothing is written
+			spans = append(spans, span{*st, column, text})
+			width = column + utf8.RuneCountInString(text)
+		} else if trimmed := strings.TrimRight(text, " "); trimmed != "" {
 			lead := len(trimmed) - len(strings.TrimLeft(trimmed, " "))
 			spans = append(spans, span{*st, column + lead, trimmed[lead:]})
 			width = column + utf8.RuneCountInString(trimmed)
@@ -118,12 +125,28 @@ func parse(line string, st *style) (spans []span, width int) {
 		if !ok {
 			break
 		}
-		for code := range strings.SplitSeq(codes, ";") {
-			st.apply(code)
-		}
+		st.applyAll(strings.Split(codes, ";"))
 		line = after
 	}
 	return spans, width
+}
+
+// applyAll applies codes, of which some colours take five: 38;2 and red, green, blue, or 48
+// for what is behind the text.
+func (s *style) applyAll(codes []string) {
+	for i := 0; i < len(codes); i++ {
+		if i+4 < len(codes) && (codes[i] == "38" || codes[i] == "48") && codes[i+1] == "2" {
+			colour := "rgb(" + strings.Join(codes[i+2:i+5], ",") + ")"
+			if codes[i] == "38" {
+				s.colour = colour
+			} else {
+				s.ground = colour
+			}
+			i += 4
+			continue
+		}
+		s.apply(codes[i])
+	}
 }
 
 func (s *style) apply(code string) {
@@ -136,6 +159,8 @@ func (s *style) apply(code string) {
 		s.dim = true
 	case "22":
 		s.bold, s.dim = false, false
+	case "49":
+		s.ground = ""
 	default:
 		if c, ok := palette[code]; ok {
 			s.colour = c
