@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 
 	"github.com/terret-dev/terret"
@@ -78,8 +77,6 @@ func parse(raw []byte) (page, error) {
 	}
 	return p, nil
 }
-
-func (b *Book) path() string { return filepath.Join(b.Home, bookFile) }
 
 func (b *Book) document() document.Document {
 	return document.Document{Name: bookName, What: "who wants notifications", Home: b.Home, Shared: b.Shared}
