@@ -27,7 +27,7 @@ type section struct {
 }
 
 func sections() []section {
-	return []section{footprintSection(), storeSection(), serverSection(), deadSection(), claudeHTTPSection(), agentsSection()}
+	return []section{footprintSection(), storeSection(), serverSection(), deadSection(), claudeHTTPSection(), doorsSection(), terminalSection(), agentsSection()}
 }
 
 func main() {
