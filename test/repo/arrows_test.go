@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 
 	// The leaves: one idea each. Most know nothing of the words.
 	"internal/":              {"internal/"},
+	"internal/document":      {".", "internal/"},
 	"internal/handover":      {".", "internal/"},
 	"internal/workfiles":     {".", "internal/"},
 	"internal/test/logcheck": {"."},
