@@ -128,15 +128,23 @@ func runKeysSet(cmd *cobra.Command, a *app, name string) error {
 
 // readKey reads a key from standard input: a terminal does not show it.
 func readKey(a *app, name string) (string, error) {
+	return readSecret(a, a.lines(), fmt.Sprintf("Key for %s (it is not shown): ", name))
+}
+
+// lines are those of standard input. What is not read of them may be lost to others.
+func (a *app) lines() *bufio.Reader { return bufio.NewReader(io.LimitReader(a.in, 64<<10)) }
+
+// readSecret reads a line of standard input: a terminal does not show it.
+func readSecret(a *app, lines *bufio.Reader, ask string) (string, error) {
 	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintf(a.err, "Key for %s (it is not shown): ", name)
-		key, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprint(a.err, ask)
+		secret, err := term.ReadPassword(int(f.Fd()))
 		fmt.Fprintln(a.err)
-		return string(key), err
+		return string(secret), err
 	}
-	line, err := bufio.NewReader(io.LimitReader(a.in, 64<<10)).ReadString('\n')
+	line, err := lines.ReadString('\n')
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return line, err
+	return strings.TrimRight(line, "\r\n"), err
 }

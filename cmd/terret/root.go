@@ -69,7 +69,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\nThe guide is at /docs of a running `terret serve`, and in docs/guide.\n{{end}}")
 	root.AddCommand(
 		newRun(a), newChat(a), newSessions(a), newSearch(a), newEvents(a), newTail(a), newPending(a), newDecide(a),
-		newRules(a), newPersonas(a), newTrust(a), newConfig(a), newToken(a), newKeys(a), newMCP(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newReview(a), newRace(a), newBench(a), newReplay(a), newServe(a), newOpen(a), newHooks(a), newHook(a), newAttach(a), newACP(a), newWorker(a), newFleet(a), newSim(a), newDB(a), newService(a), newUpgrade(a), newVersion(a), newReference(),
+		newRules(a), newPersonas(a), newTrust(a), newConfig(a), newToken(a), newKeys(a), newNotify(a), newMCP(a), newAgents(a), newModels(a), newCommands(a), newUsage(a), newTeam(a), newHandoff(a), newWorkflow(a), newReview(a), newRace(a), newBench(a), newReplay(a), newServe(a), newOpen(a), newHooks(a), newHook(a), newAttach(a), newACP(a), newWorker(a), newFleet(a), newSim(a), newDB(a), newService(a), newUpgrade(a), newVersion(a), newReference(),
 	)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {

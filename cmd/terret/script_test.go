@@ -74,7 +74,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": scriptCode, "eventually": scriptEventually, "capture": scriptCapture,
-			"events": scriptEvents, "left": scriptLeft, "http": scriptHTTP, "patch": scriptPatch, "fill": scriptFill,
+			"events": scriptEvents, "left": scriptLeft, "http": scriptHTTP, "receiver": scriptReceiver, "patch": scriptPatch, "fill": scriptFill,
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,4 +53,26 @@ func scriptHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	_, err = fmt.Fprintf(ts.Stdout(), "%d %s\n", res.StatusCode, bytes.Join(bytes.Fields(got), []byte(" ")))
 	ts.Check(err)
+}
+
+// scriptReceiver starts a webhook and ntfy server, which writes what it gets to a file, one
+// line each, and says 410 below /gone: receiver VARIABLE FILE. The variable is its address.
+func scriptReceiver(ts *testscript.TestScript, _ bool, args []string) {
+	got, err := os.OpenFile(ts.MkAbs(args[1]), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	ts.Check(err)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		who := "somebody"
+		if r.Header.Get("Terret-Signature") != "" {
+			who = "signed"
+		} else if r.Header.Get("Authorization") == "Bearer canary-0123456789" {
+			who = "token"
+		}
+		if strings.HasPrefix(r.URL.Path, "/gone") {
+			w.WriteHeader(http.StatusGone)
+		}
+		_, _ = fmt.Fprintf(got, "%s %s %s %s\n", r.Method, r.URL.Path, who, body)
+	}))
+	ts.Defer(func() { s.Close(); _ = got.Close() })
+	ts.Setenv(args[0], s.URL)
 }

@@ -69,19 +69,11 @@ func (s *Server) getNotify(ctx context.Context, _ *struct{}) (*body[Notify], err
 	if err := s.noNotify(); err != nil {
 		return nil, err
 	}
-	p, err := s.notify.Book.Read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	q, err := notify.Read(s.cfg.Home)
-	out := Notify{
-		NotifySettings: NotifySettings{p.Base, []notify.Channel{}}, Dropped: q.Dropped,
+	p, q, err := s.notify.Book.Show(ctx)
+	return reply(Notify{
+		NotifySettings: NotifySettings{p.Base, append([]notify.Channel{}, p.Channels...)}, Dropped: q.Dropped,
 		Waiting: append([]notify.Delivery{}, q.Waiting...), Lost: append([]notify.Delivery{}, q.Lost...),
-	}
-	for _, c := range p.Channels {
-		out.Channels = append(out.Channels, c.Shown())
-	}
-	return reply(out, err)
+	}, err)
 }
 
 func (s *Server) putNotify(ctx context.Context, in *struct{ Body NotifySettings }) (*body[Notify], error) {
@@ -119,7 +111,7 @@ func (s *Server) testNotify(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.notify.Test(ctx, in.Body.ID, notify.Message{Title: "Terret", Text: "Notifications reach this channel.", Link: s.peopleAt(p)})
+	return nil, s.notify.Test(ctx, in.Body.ID, notify.TestMessage(s.peopleAt(p)))
 }
 
 func (s *Server) answerNotification(ctx context.Context, in *struct {

@@ -70,6 +70,23 @@ func Read(home string) (s State, err error) {
 	return s, nil
 }
 
+// Show returns what people may see: the channels without their secrets, and the queue in the
+// book's folder without what waits for channels that are not told any more.
+func (b *Book) Show(ctx context.Context) (p Page, s State, err error) {
+	if p, err = b.Read(ctx); err != nil {
+		return Page{}, State{}, err
+	}
+	if s, err = Read(b.Home); err != nil {
+		return Page{}, State{}, err
+	}
+	s.Waiting = slices.DeleteFunc(s.Waiting, func(d Delivery) bool { _, ok := p.Channel(d.Channel); return !ok })
+	p.Key = nil
+	for i, c := range p.Channels {
+		p.Channels[i] = c.Shown()
+	}
+	return p, s, nil
+}
+
 // Queue keeps deliveries until they have succeeded, and sends them. Of the processes with one
 // data folder one at a time may use it.
 type Queue struct {

@@ -35,6 +35,11 @@ type Message struct {
 	AnswerURL string
 }
 
+// TestMessage is what tries a channel, with a link to where people reach the server.
+func TestMessage(link string) Message {
+	return Message{Title: "Terret", Text: "Notifications reach this channel.", Link: link}
+}
+
 // Answer is a button.
 type Answer struct{ Label, Token string }
 
