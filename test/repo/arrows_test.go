@@ -93,6 +93,9 @@ var arrows = map[string][]string{
 	"cmd/terret":           {"./", "internal/server/", "!test/", "test/sim"},
 	"cmd/terret/internal/": {".", "internal/"},
 
+	// What others could have written.
+	"examples/": {".", "policy", "client", "sdk"},
+
 	// Machinery of tests. Only tests and `terret sim` use it.
 	"test/sim":   {"internal/"},
 	"test/bench": {"./", "internal/server/", "internal/test/"},
@@ -194,6 +197,9 @@ func TestArrowsCanFail(t *testing.T) {
 		{"cmd/terret", "internal/server/httpapi", true},
 		{"sdk", "internal/server/installation", false},
 		{"internal/server/assemble", "work/team", false},
+		{"examples/chat-ops", "client", true},
+		{"examples/custom-policy", "engine", false},
+		{"examples/custom-policy", "internal/proc", false},
 		{"unheard/of", ".", false},
 	} {
 		if got := permits(mayImport(c.from), c.to); got != c.want {
