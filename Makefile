@@ -190,6 +190,10 @@ image: ## make bin/image.tar, a container image, without a daemon (BASE=image to
 image-test: ## make an image, unpack it and run what the Compose file runs; check that file, and the lists of what a release holds
 	cd tools && $(GO) test ./image ./notices
 
+.PHONY: install-test
+install-test: ## install the archive, the deb, the npm packages and the image, each in an empty place, and have the first conversation there (a minute or two; Linux, needs Node)
+	scripts/install-test.sh
+
 # Everything that users install, into dist. Nothing is published. goreleaser is built at the
 # first time, from a module of its own.
 .PHONY: snapshot
