@@ -111,6 +111,7 @@ look() {
 			[ "$(uname)" != Linux ] || has bwrap || want bubblewrap "bubblewrap, with which sandboxes are tested beside Landlock"
 			has gh || want gh "gh, with which pull requests are tested"
 			has rg || want ripgrep "ripgrep, with which searches of the native agent are tested"
+			[ "$(uname)" != Linux ] || has systemd-analyze || want systemd "systemd-analyze, which reads the units"
 			;;
 		*) say "there is no $what"; exit 2 ;;
 		esac

@@ -21,14 +21,14 @@ func TestSetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	variants := []string{"dash", "zsh", "bwrap", "gh", "rg"}
+	variants := []string{"dash", "zsh", "bwrap", "gh", "rg", "systemd-analyze"}
 	for _, c := range []struct {
 		has  []string
 		code int
 		says []string
 	}{
 		{nil, 1, []string{"curl", "dash", "zsh", "bubblewrap", "ripgrep", "setup: run: sudo apt-get install --no-install-recommends curl ca-certificates dash"}},
-		{[]string{"curl"}, 3, []string{"dash", "zsh", "bubblewrap", "ripgrep", "setup: run: sudo apt-get install --no-install-recommends dash zsh bubblewrap gh ripgrep"}},
+		{[]string{"curl"}, 3, []string{"dash", "zsh", "bubblewrap", "ripgrep", "setup: run: sudo apt-get install --no-install-recommends dash zsh bubblewrap gh ripgrep systemd"}},
 		{append([]string{"curl"}, variants...), 0, nil},
 	} {
 		bin := t.TempDir()
