@@ -11,6 +11,7 @@ export const keys = {
   rules: ["rules"] as const,
   tokens: ["tokens"] as const,
   push: ["push"] as const,
+  notify: ["notify"] as const,
   trusted: ["trusted"] as const,
   kept: ["kept"] as const,
   providers: ["providers"] as const,

@@ -11,6 +11,7 @@ import { turnOffNotifications, turnOnNotifications } from "../shell/notification
 import { Button } from "../ui/Button";
 import { Link } from "../ui/Link";
 import { Devices } from "./SettingsDevices";
+import { Elsewhere } from "./SettingsNotify";
 import { Push } from "./SettingsPush";
 import { Trusted } from "./SettingsTrust";
 
@@ -25,12 +26,13 @@ export default function Settings() {
     <div className="page-inner settings">
       <div className="column">
         <h1>Settings</h1>
-        <p className="dim">{owner ? "Trusted folders, devices and tokens belong to the server. Everything else is kept in this browser." : "These are kept in this browser."}</p>
+        <p className="dim">{owner ? "Who is told elsewhere, trusted folders, devices and tokens belong to the server. Everything else is kept in this browser." : "These are kept in this browser."}</p>
         {owner && <p>Agents, keys, models, sign-ins and the configuration: <Link to="/setup">set up the server</Link></p>}
       </div>
       <Look />
       <NewSessions />
       <Limits />
+      {owner && <Elsewhere />}
       {owner && <Trusted />}
       {owner && <Devices />}
     </div>
