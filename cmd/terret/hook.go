@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -41,9 +42,12 @@ func runHook(ctx context.Context, a *app, agent, event string) {
 	if err != nil {
 		return
 	}
-	out, err := hooks.Call(ctx, hooks.Socket(a.home()), about, event, a.in)
+	out, err := hooks.Call(ctx, a.home(), about, event, a.in)
 	if err != nil {
-		if event == "SessionStart" {
+		switch start := event == "SessionStart"; {
+		case errors.Is(err, hooks.ErrHangs) || start && errors.Is(err, hooks.ErrAway):
+			a.note("Terret does not see this session until its server answers again: %v", err)
+		case start:
 			a.note("Terret does not see this session, since no server of it runs (`terret serve`): %v", err)
 		}
 		return

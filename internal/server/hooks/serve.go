@@ -45,7 +45,7 @@ func Listen(ctx context.Context, home string) (net.Listener, func(), error) {
 	if lock == nil || err != nil {
 		return nil, nil, err
 	}
-	_ = os.Remove(Socket(home)) // of a server that was killed
+	_, _ = os.Remove(Socket(home)), os.Remove(awayFile(home)) // of a server that was killed, or did not answer
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "unix", Socket(home))
 	if err == nil {
@@ -103,6 +103,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxInput))
 	var out []byte
 	if err == nil {
+		w.WriteHeader(http.StatusProcessing) // it is taken: the hook waits for as long as it may
 		out, err = s.report(r, body)
 	}
 	if err != nil {

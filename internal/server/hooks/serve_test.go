@@ -5,9 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/terret-dev/terret"
 )
@@ -55,7 +57,22 @@ func (r *recorder) Report(ctx context.Context, session string, input []byte) ([]
 // serve answers hooks in a new home, and returns how to call it.
 func serve(t *testing.T, r *recorder) (call func(event, input string) (string, error), stop func()) {
 	t.Helper()
-	home := t.TempDir()
+	home, stop := serveHome(t, r)
+	return func(event, input string) (string, error) {
+		out, err := Call(context.WithoutCancel(t.Context()), home, claude(t), event, strings.NewReader(input))
+		return string(out), err
+	}, stop
+}
+
+func serveHome(t *testing.T, r *recorder) (home string, stop func()) {
+	t.Helper()
+	home = t.TempDir()
+	return home, serveIn(t, home, r)
+}
+
+// serveIn answers hooks in a home until the test ends, or stop is called.
+func serveIn(t *testing.T, home string, r *recorder) (stop func()) {
+	t.Helper()
 	r.sessions = map[string]terret.Session{}
 	l, done, err := Listen(t.Context(), home)
 	if err != nil || l == nil {
@@ -75,10 +92,7 @@ func serve(t *testing.T, r *recorder) (call func(event, input string) (string, e
 		done()
 	})
 	t.Cleanup(stop)
-	return func(event, input string) (string, error) {
-		out, err := Call(context.WithoutCancel(t.Context()), Socket(home), claude(t), event, strings.NewReader(input))
-		return string(out), err
-	}, stop
+	return stop
 }
 
 // TestCall holds that a session is made once, and that the answer comes back as it is.
@@ -137,7 +151,7 @@ func TestCallNobody(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	call := func() error {
-		_, err := Call(t.Context(), Socket(home), claude(t), "Stop", strings.NewReader(`{"session_id":"n"}`))
+		_, err := Call(t.Context(), home, claude(t), "Stop", strings.NewReader(`{"session_id":"n"}`))
 		return err
 	}
 	if err := call(); err == nil {
@@ -189,5 +203,110 @@ func TestCallEnds(t *testing.T) {
 	<-gave
 	if err := <-told; err == nil {
 		t.Error("the hook has an answer")
+	}
+}
+
+// clock is one on which time passes when somebody says so.
+type clock struct {
+	begun, stopped chan struct{}
+	pass           func()
+}
+
+func newClock() *clock { return &clock{begun: make(chan struct{}), stopped: make(chan struct{})} }
+
+func (c *clock) after(_ time.Duration, f func()) (stop func() bool) {
+	c.pass = f
+	close(c.begun)
+	return sync.OnceValue(func() bool { close(c.stopped); return true })
+}
+
+// TestCallTaken holds that the short wait ends once the server has the input, while somebody
+// may still answer.
+func TestCallTaken(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	r := &recorder{answer: func(context.Context) ([]byte, error) {
+		<-c.stopped
+		return []byte("{}"), nil
+	}}
+	home, _ := serveHome(t, r)
+	out, err := call(context.WithoutCancel(t.Context()), home, claude(t), "PermissionRequest", strings.NewReader(`{"session_id":"n","cwd":"/w"}`), c.after)
+	if err != nil || string(out) != "{}" {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// TestCallHangs holds that a server that accepts and says nothing costs one short wait, that
+// this is said once, that the next calls do not ask it for a while, and that a server which
+// answers, or a new one, ends that.
+func TestCallHangs(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: Socket(home), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	asked := make(chan struct{}, 10)
+	running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			asked <- struct{}{}
+		}
+	})
+	begin := func() (c *clock, outcome chan error) {
+		c, outcome = newClock(), make(chan error, 1)
+		running.Go(func() {
+			_, err := call(context.WithoutCancel(t.Context()), home, claude(t), "PermissionRequest", strings.NewReader(`{"session_id":"n"}`), c.after)
+			outcome <- err
+		})
+		return c, outcome
+	}
+	hang := func() error {
+		c, outcome := begin()
+		<-asked
+		<-c.begun
+		c.pass()
+		return <-outcome
+	}
+	if err := hang(); !errors.Is(err, ErrHangs) {
+		t.Errorf("at first: %v", err)
+	}
+	for range 3 { // nobody is asked, and no time passes
+		if _, outcome := begin(); !errors.Is(<-outcome, ErrAway) {
+			t.Error("it is asked again at once")
+		}
+	}
+	long := time.Now().Add(-2 * awayPatience)
+	if err := os.Chtimes(awayFile(home), long, long); err != nil {
+		t.Fatal(err)
+	}
+	if err := hang(); !errors.Is(err, ErrAway) || errors.Is(err, ErrHangs) {
+		t.Errorf("after a while it is said again: %v", err)
+	}
+	if _, outcome := begin(); !errors.Is(<-outcome, ErrAway) || len(asked) != 0 {
+		t.Error("it is asked again at once after that")
+	}
+	_ = l.Close()
+	running.Wait()
+	serveIn(t, home, &recorder{})
+	if _, err := Call(context.WithoutCancel(t.Context()), home, claude(t), "Stop", strings.NewReader(`{"session_id":"n"}`)); err != nil {
+		t.Errorf("the next server is not asked: %v", err)
+	}
+	if err := os.WriteFile(awayFile(home), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(awayFile(home), long, long); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Call(context.WithoutCancel(t.Context()), home, claude(t), "Stop", strings.NewReader(`{"session_id":"n"}`)); err != nil {
+		t.Errorf("a server that answers again is not asked: %v", err)
+	}
+	if _, err := os.Stat(awayFile(home)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it counts as away, although it has answered: %v", err)
 	}
 }
