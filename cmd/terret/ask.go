@@ -19,11 +19,16 @@ type asker struct {
 	screen *screen
 	keys   *keyboard
 	by     string
+	ahead  *ahead // what the person types if not an answer; may be nil
+	back   func() // goes back to that; nil if nothing was asked yet
 }
 
-// read asks for a line. It ignores what was typed before the question appeared.
+// read asks for a line. What was typed before the question appeared is no answer.
 func (a *asker) read(ctx context.Context, prompt string) (string, error) {
-	return a.keys.ask(ctx, a.screen, wanted{prompt: prompt, fresh: true})
+	if a.back == nil {
+		a.back = a.ahead.aside(ctx)
+	}
+	return a.keys.ask(ctx, a.screen, wanted{prompt: prompt, fresh: true, drafts: a.ahead != nil})
 }
 
 // confirm asks the person at the terminal a question outside of turns, and reports whether
@@ -44,6 +49,12 @@ func (a *app) confirm(ctx context.Context, prompt string) (bool, error) {
 // request is decided elsewhere.
 func (a *asker) ask(ctx context.Context, ev terret.Event) (terret.Decision, error) {
 	a.screen.idle()
+	defer func() {
+		if a.back != nil {
+			a.back()
+			a.back = nil
+		}
+	}()
 	d := terret.Decision{RequestID: ev.Expects.RequestID, Source: terret.ByUser, By: a.by}
 	var err error
 	switch q := ev.Data.(type) {
@@ -109,7 +120,8 @@ func (a *asker) permission(ctx context.Context, q terret.PermissionRequest, d *t
 			d.Behavior, d.Reason, d.Interrupt = terret.BehaviorDeny, reason, strings.HasPrefix(word, "q")
 			return nil
 		case "e", "edit":
-			edited, err := editInput(ctx, q.Input)
+			var edited terret.JSON
+			a.keys.lend(func() { edited, err = editInput(ctx, q.Input) })
 			if err != nil {
 				s.line("  %s", err)
 				continue

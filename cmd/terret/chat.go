@@ -53,7 +53,12 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 	if err != nil {
 		return err
 	}
-	c.asker = &asker{screen: sc, keys: keys, by: a.user()}
+	if keys.hold() {
+		defer keys.release()
+		sc.types, sc.apart = true, !isTerminal(a.out.w)
+		c.ahead = newAhead(c, keys, past)
+	}
+	c.asker = &asker{screen: sc, keys: keys, by: a.user(), ahead: c.ahead}
 	sc.line("%s  %s · %s · %s · %s", sc.paint(bold, "terret"), printable(s.Agent), nonEmpty(printable(s.Model), "default model"), s.Policy.Title(), oneLine(s.Cwd))
 	sc.line("%s", sc.paint(dim, "/help lists the commands, Ctrl-D leaves"))
 	if a.interactive() && s.LastSeq > 0 {
@@ -61,7 +66,11 @@ func runChat(ctx context.Context, a *app, f sessionFlags) error {
 			return err
 		}
 	}
+	c.sayHeld(ctx)
 	err = c.talk(ctx, keys, past)
+	if c.ahead != nil && strings.TrimSpace(c.ahead.draft.Text) != "" {
+		a.note("not sent: %s", c.ahead.draft.Text)
+	}
 	if c.empty(ctx) {
 		c.forget(ctx)
 	}
@@ -75,7 +84,7 @@ func (c *conversation) talk(ctx context.Context, keys *keyboard, past []string) 
 	signal.Notify(ending, endings()...)
 	defer signal.Stop(ending)
 	for {
-		text, err := readMessage(ctx, sc, keys, past)
+		text, err := c.readMessage(ctx, keys, past)
 		if err != nil {
 			sc.line("")
 			if !c.empty(ctx) {
@@ -90,10 +99,10 @@ func (c *conversation) talk(ctx context.Context, keys *keyboard, past []string) 
 			continue
 		}
 		past = draft.Remember(past, text)
-		start := c.prompting(terret.Prompt{Blocks: []terret.Block{terret.Text(text)}})
+		start := c.prompting(terret.Prompt{Blocks: []terret.Block{terret.Text(text)}}, engine.WhenReject)
 		if name, arg, ok := slash(text); ok {
 			var quit bool
-			if start, quit = c.command(ctx, name, arg); quit {
+			if start, quit = c.command(ctx, name, arg, engine.WhenReject); quit {
 				return nil
 			}
 		}
@@ -103,18 +112,51 @@ func (c *conversation) talk(ctx context.Context, keys *keyboard, past []string) 
 			}
 			continue
 		}
-		done, err := c.run(ctx, start)
-		sc.idle()
-		switch {
-		case errors.Is(err, errSecondInterrupt), len(ending) > 0: // Ctrl-C alone stops only the turn
-			return err
-		case errors.Is(err, terret.ErrInterrupted):
-			sc.line("Stopped.")
-		case err != nil:
-			sc.line("%s %s", sc.paint(red, "✗"), oneLine(err.Error()))
-		default:
-			c.app.footer(done, s, nil)
+		for start != nil {
+			if start, err = c.runNext(ctx, start, ending); err != nil || len(ending) > 0 {
+				return err
+			}
 		}
+		if c.ahead != nil {
+			past = c.ahead.past
+			if c.ahead.leaving {
+				return nil
+			}
+		}
+	}
+}
+
+// runNext runs a turn, and returns what begins the one that waits behind it, if there is
+// one. An error ends the conversation.
+func (c *conversation) runNext(ctx context.Context, start starter, ending <-chan os.Signal) (starter, error) {
+	sc := c.render.screen
+	done, err := c.run(ctx, start)
+	sc.idle()
+	switch {
+	case errors.Is(err, errSecondInterrupt), len(ending) > 0: // Ctrl-C alone stops only the turn
+		return nil, err
+	case errors.Is(err, terret.ErrInterrupted):
+		sc.line("Stopped.")
+	case err != nil:
+		sc.line("%s %s", sc.paint(red, "✗"), oneLine(err.Error()))
+	default:
+		c.app.footer(done, c.session, nil)
+	}
+	if err := c.ahead.takeBack(ctx); err != nil {
+		return nil, err
+	}
+	return c.ahead.next(ctx)
+}
+
+// sayHeld says what a stop has held in the session, so that nobody forgets it.
+func (c *conversation) sayHeld(ctx context.Context) {
+	held, err := c.held(ctx)
+	if err != nil {
+		return
+	}
+	sc := c.render.screen
+	for _, t := range held {
+		sc.line("held: %s  %s", oneLine(terret.TextOf(t.Prompt)), sc.paint(dim, "/send sends it on, /drop drops it"))
 	}
 }
 
@@ -135,6 +177,7 @@ func (c *conversation) recall(ctx context.Context) error {
 		}
 		if ev, err := entry.Decode(); err == nil {
 			said.Add(ev)
+			c.learn(ev)
 		}
 	}
 	var b strings.Builder
@@ -194,14 +237,27 @@ func (c *conversation) prompts(ctx context.Context) ([]string, error) {
 }
 
 // readMessage reads a message; a line that ends with a backslash continues on the next.
-func readMessage(ctx context.Context, sc *screen, keys *keyboard, past []string) (string, error) {
+func (c *conversation) readMessage(ctx context.Context, keys *keyboard, past []string) (string, error) {
+	sc := c.render.screen
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	leave := func() { cancel(errLeft) }
 	defer interrupts(leave, leave)()
 	var lines []string
 	for prompt := "\n" + sc.paint(cyan, "› "); ; prompt = sc.paint(dim, "… ") {
-		text, err := keys.ask(ctx, sc, wanted{prompt: prompt, past: past, leaves: true})
+		l := wanted{prompt: prompt, past: past, leaves: true, tab: func(e *editor) bool {
+			if !c.complete(ctx, e) {
+				sc.change(e, func() { e.Insert("\t") })
+			}
+			return false
+		}}
+		if c.ahead != nil {
+			l.draft = c.ahead.draft
+		}
+		text, err := keys.ask(ctx, sc, l)
+		if c.ahead != nil && err == nil {
+			c.ahead.sent(text)
+		}
 		if err != nil {
 			return "", err
 		}

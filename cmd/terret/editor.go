@@ -15,13 +15,16 @@ type editor struct {
 	*draft.Draft
 	out    io.Writer
 	size   func() (columns, lines int)
-	prompt string // its last line
+	prompt string                     // its last line
+	live   bool                       // a turn runs meanwhile
+	head   func(columns int) []string // what is shown above the prompt; may be nil
 
 	row   int   // of the cursor, from the first line that is drawn
 	plain bool  // the cursor is at the end of a single line, and nothing is left out
 	used  int   // columns before the cursor in its row
 	wide  int   // columns of the terminal when it was drawn
 	drawn []int // columns of each line down to the cursor, with the prompt, in which it wraps
+	heads int   // lines above the prompt that are drawn
 }
 
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
@@ -106,7 +109,11 @@ func visible(text string, columns int) (string, int) {
 func (e *editor) draw() {
 	columns, lines := e.size()
 	l := e.lay(columns)
-	room := max(1, lines-1)
+	var head []string
+	if e.head != nil {
+		head = e.head(columns)
+	}
+	room := max(1, lines-1-len(head))
 	top := 0
 	if len(l.lines)+l.above > room {
 		top = min(max(0, l.row-room/2), max(0, len(l.lines)-room))
@@ -114,7 +121,11 @@ func (e *editor) draw() {
 	shown := l.lines[top:min(len(l.lines), top+room)]
 	var b strings.Builder
 	e.erase(&b)
-	e.row = l.row - top
+	e.row, e.heads = l.row-top, len(head)
+	if len(head) > 0 {
+		b.WriteString(noWrap + strings.Join(head, "\r\n") + "\r\n" + wrap)
+		e.row += len(head)
+	}
 	if top == 0 {
 		b.WriteString(e.prompt + e.promptEnd(columns))
 		e.row += l.above
@@ -130,19 +141,22 @@ func (e *editor) draw() {
 	b.WriteString(l.before + wrap) // again, since the terminal may take other widths for emoji
 	_, _ = io.WriteString(e.out, b.String())
 	e.plain, e.used, e.wide = len(l.lines) == 1 && e.At == len(e.Text), l.column, columns
-	e.note(l, top, shown)
+	e.note(l, top, head, shown)
 }
 
 // note keeps how wide the lines down to the cursor are: when the terminal gets another
 // size, they wrap in other places.
-func (e *editor) note(l layout, top int, shown []string) {
+func (e *editor) note(l layout, top int, head, shown []string) {
 	e.drawn = e.drawn[:0]
+	for _, line := range head {
+		e.drawn = append(e.drawn, draft.Columns(colours.ReplaceAllString(line, "")))
+	}
 	for _, line := range shown[:l.row-top] {
 		e.drawn = append(e.drawn, draft.Columns(line))
 	}
 	e.drawn = append(e.drawn, draft.Columns(l.before))
 	if top == 0 {
-		e.drawn[0] += e.promptColumns()
+		e.drawn[len(head)] += e.promptColumns()
 	}
 }
 
@@ -159,7 +173,7 @@ func (e *editor) erase(b *strings.Builder) {
 		fmt.Fprintf(b, "\x1b[%dA", row)
 	}
 	b.WriteString("\r\x1b[J")
-	e.row, e.used, e.drawn = 0, 0, e.drawn[:0]
+	e.row, e.used, e.heads, e.drawn = 0, 0, 0, e.drawn[:0]
 }
 
 // hide removes the draft and its prompt from the terminal.
@@ -179,7 +193,7 @@ func (e *editor) typed(text string) {
 	}
 	_, _ = io.WriteString(e.out, text)
 	e.used += len(text)
-	e.drawn[0] += len(text)
+	e.drawn[len(e.drawn)-1] += len(text)
 }
 
 // begin begins with an empty draft behind the prompt, which is there.
@@ -220,7 +234,7 @@ func (e *editor) press(k key) {
 		return
 	case k.name == "clear":
 		_, _ = io.WriteString(e.out, "\x1b[H\x1b[2J")
-		e.row, e.drawn, e.used = 0, nil, 0
+		e.row, e.drawn, e.used, e.heads = 0, nil, 0, 0
 	default:
 		e.Press(k.name)
 	}

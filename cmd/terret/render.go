@@ -81,6 +81,8 @@ func (r *renderer) showRest(ev terret.Event) {
 	case terret.SessionStateChange:
 		if d.State == terret.SessionStarting {
 			s.busy("starting the agent")
+		} else {
+			s.started()
 		}
 	case terret.TurnComplete, terret.TurnError:
 		s.idle()

@@ -27,7 +27,14 @@ type screen struct {
 	stop    chan struct{}
 	ticker  sync.WaitGroup
 	editor  *editor         // of a line that a person types; nil if nobody is asked
-	held    strings.Builder // the agent's words meanwhile
+	held    strings.Builder // the agent's words meanwhile, unless it is live
+
+	types  bool      // a person can type while a turn runs: the screen knows where words end
+	apart  bool      // words go elsewhere than talk
+	began  time.Time // the turn
+	queue  []string  // what waits behind it
+	row    string    // of the words' last line, what is in its last row; empty if that is all free
+	rowFor int       // columns of the terminal then
 }
 
 const (
@@ -52,11 +59,18 @@ func (s *screen) paint(colour, text string) string {
 func (s *screen) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.editor != nil {
+	switch {
+	case s.editor == nil, s.live() && s.apart:
+		s.write(text)
+	case s.live():
+		s.editor.hide()
+		s.goOn()
+		s.write(text)
+		s.goBelow()
+		s.editor.draw()
+	default:
 		s.held.WriteString(text)
-		return
 	}
-	s.write(text)
 }
 
 // write writes the agent's words; s.mu must be held.
@@ -66,6 +80,7 @@ func (s *screen) write(text string) {
 	fmt.Fprint(s.words, text)
 	if text != "" {
 		s.midLine = !strings.HasSuffix(text, "\n")
+		s.follow(text)
 	}
 }
 
@@ -82,8 +97,10 @@ func (s *screen) endWords() {
 func (s *screen) breakLine() {
 	if s.midLine {
 		s.clear()
-		fmt.Fprint(s.words, "\n")
-		s.midLine = false
+		if s.needsBreak() {
+			fmt.Fprint(s.words, "\n")
+		}
+		s.midLine, s.row = false, ""
 	}
 }
 
@@ -114,6 +131,11 @@ func (s *screen) busy(status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status, s.since = status, time.Now()
+	s.tick()
+}
+
+// tick has the status move, until idle; s.mu must be held.
+func (s *screen) tick() {
 	if !s.colour || s.stop != nil {
 		return
 	}
@@ -133,11 +155,16 @@ func (s *screen) busy(status string) {
 	})
 }
 
-// idle removes the status and waits for its ticker.
+// idle removes the status and waits for its ticker. While a person types ahead, there always
+// is one.
 func (s *screen) idle() {
 	s.mu.Lock()
 	s.clear()
 	s.status = ""
+	if s.live() {
+		s.mu.Unlock()
+		return
+	}
 	stop := s.stop
 	s.stop = nil
 	s.mu.Unlock()
@@ -152,10 +179,14 @@ var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "�
 func (s *screen) draw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.frame++
+	if s.live() {
+		s.drawHead()
+		return
+	}
 	if s.status == "" || s.midLine || s.editor != nil {
 		return
 	}
-	s.frame++
 	took := elapsed(time.Since(s.since))
 	columns, _ := size(s.talk) // a line that wraps could not be removed
 	fmt.Fprintf(s.talk, "\r\x1b[K%s%s %s %s%s", dim, frames[s.frame%len(frames)], fit(oneLine(s.status), min(60, columns-len(took)-4)), took, reset)
@@ -175,12 +206,26 @@ func (s *screen) edit(l wanted) *editor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
+	e := &editor{Draft: l.draft, out: s.talk, live: l.live, prompt: l.prompt[strings.LastIndexByte(l.prompt, '\n')+1:]}
+	if e.Draft == nil {
+		e.Draft = draft.New(l.past)
+	}
+	e.size = func() (columns, lines int) { return size(s.talk) }
+	s.editor = e
+	if l.live {
+		s.goBelow()
+		s.tick()
+		e.head = s.head
+		fmt.Fprint(s.talk, tellPastes)
+		e.draw()
+		return e
+	}
 	s.breakLine()
 	fmt.Fprint(s.talk, tellPastes+l.prompt)
-	e := &editor{Draft: draft.New(l.past), out: s.talk, prompt: l.prompt[strings.LastIndexByte(l.prompt, '\n')+1:]}
-	e.size = func() (columns, lines int) { return size(s.talk) }
 	e.begin()
-	s.editor = e
+	if e.Text != "" {
+		e.draw()
+	}
 	return e
 }
 
@@ -188,8 +233,12 @@ func (s *screen) edit(l wanted) *editor {
 func (s *screen) edited(completed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	live := s.live()
 	s.editor.stop(completed)
 	s.editor = nil
+	if live {
+		s.goOn()
+	}
 	if s.held.Len() > 0 {
 		s.write(s.held.String())
 		s.held.Reset()
@@ -201,6 +250,14 @@ func (s *screen) press(k key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.editor.press(k)
+}
+
+// change changes the text in the editor that is open.
+func (s *screen) change(e *editor, how func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	how()
+	e.draw()
 }
 
 // redraw draws the line that is edited anew.

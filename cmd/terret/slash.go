@@ -17,9 +17,12 @@ const chatHelp = `  /help             this
   /title TEXT       rename the session
   /status           what the session is and has used
   /commands         list the agent's own, which work here, too
+  /send, /drop      send on or drop what a stop has held
   /quit             leave (Ctrl-D too)
   Ctrl-C stops a turn; twice kills it, or leaves where nothing runs. The arrows up and down bring back what you said.
-  Alt-Enter begins a new line, as does a \ at the end of one. Ctrl-_ undoes typing.`
+  Alt-Enter begins a new line, as does a \ at the end of one. Ctrl-_ undoes typing.
+  While a turn runs you can type on: Enter tells the agent at once if it listens, Tab lets it
+  wait for the end of the turn. Esc stops the turn. Tab completes / commands and @ files.`
 
 // starter begins a turn.
 type starter func(ctx context.Context) (terret.Turn, error)
@@ -32,8 +35,8 @@ func slash(line string) (name, arg string, ok bool) {
 }
 
 // command runs a command of ours, and reports whether to quit. For another one it returns
-// what has the agent run it.
-func (c *conversation) command(ctx context.Context, name, arg string) (start starter, quit bool) {
+// what has the agent run it; when says what to do if a turn runs.
+func (c *conversation) command(ctx context.Context, name, arg string, when engine.When) (start starter, quit bool) {
 	sc := c.render.screen
 	var err error
 	switch name {
@@ -60,17 +63,21 @@ func (c *conversation) command(ctx context.Context, name, arg string) (start sta
 		err = c.status(ctx)
 	case "commands":
 		err = c.listCommands(ctx)
+	case "send":
+		start, err = c.sendHeld(ctx, when)
+	case "drop":
+		err = c.dropHeld(ctx)
 	default:
-		return c.agentCommand(name, arg), false
+		return c.agentCommand(name, arg, when), false
 	}
 	if err != nil {
 		sc.line("%s %s", sc.paint(red, "✗"), oneLine(err.Error()))
 	}
-	return nil, false
+	return start, false
 }
 
 // agentCommand has the agent run a command that it knows.
-func (c *conversation) agentCommand(name, arg string) starter {
+func (c *conversation) agentCommand(name, arg string, when engine.When) starter {
 	return func(ctx context.Context) (terret.Turn, error) {
 		c.render.screen.busy("asking the agent for its commands")
 		known, err := c.engine.Commands(ctx, c.session.ID)
@@ -80,7 +87,7 @@ func (c *conversation) agentCommand(name, arg string) starter {
 		if !slices.ContainsFunc(known, func(k terret.Command) bool { return k.Name == name }) {
 			return terret.Turn{}, terret.Invalid("command", "there is no /%s; /help lists the commands, and /commands those of the agent", printable(name))
 		}
-		return c.engine.RunCommand(ctx, engine.CommandRequest{Session: c.session.ID, Name: name, Args: arg, By: c.app.user(), When: engine.WhenReject})
+		return c.engine.RunCommand(ctx, engine.CommandRequest{Session: c.session.ID, Name: name, Args: arg, By: c.app.user(), When: when})
 	}
 }
 

@@ -19,6 +19,7 @@ func keysAtOnce(f *os.File, ctrlC bool) (restore func(), err error) {
 	}
 	mode := *before
 	mode.Lflag &^= unix.ICANON | unix.ECHO | unix.IEXTEN
+	mode.Lflag |= unix.NOFLSH // Ctrl-C loses nothing that was typed before it
 	mode.Iflag &^= unix.IXON
 	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
 	mode.Cc[unix.VQUIT] = noKey // it would end the program at once, and leave the terminal like this

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,12 @@ type conversation struct {
 	raw     bool
 	render  *renderer
 	asker   *asker // nil if nobody can be asked here
+	ahead   *ahead // nil if nobody can type while a turn runs
+	stopped bool   // the last turn, by the person here
 	timeout time.Duration
+
+	offersMu sync.Mutex
+	offers   []terret.Command // of the agent
 }
 
 // turn sends a text and shows the turn to its end. The error is that of the turn.
@@ -35,12 +41,12 @@ func (c *conversation) turn(ctx context.Context, text string) (terret.TurnComple
 
 // prompt sends a prompt and shows the turn to its end. The error is that of the turn.
 func (c *conversation) prompt(ctx context.Context, p terret.Prompt) (terret.TurnComplete, error) {
-	return c.run(ctx, c.prompting(p))
+	return c.run(ctx, c.prompting(p, engine.WhenReject))
 }
 
-func (c *conversation) prompting(p terret.Prompt) starter {
+func (c *conversation) prompting(p terret.Prompt, when engine.When) starter {
 	return func(ctx context.Context) (terret.Turn, error) {
-		return c.engine.Prompt(ctx, engine.PromptRequest{Session: c.session.ID, Prompt: p, By: c.app.user(), When: engine.WhenReject})
+		return c.engine.Prompt(ctx, engine.PromptRequest{Session: c.session.ID, Prompt: p, By: c.app.user(), When: when})
 	}
 }
 
@@ -51,20 +57,36 @@ func (c *conversation) run(ctx context.Context, start starter) (terret.TurnCompl
 	defer abort(nil)
 	ctx, unsent := context.WithCancelCause(ctx)
 	defer unsent(nil)
-	var twice, late atomic.Bool
-	stop := interrupts(
-		func() {
+	var stopped, twice, late atomic.Bool
+	var stopping sync.WaitGroup
+	defer stopping.Wait()
+	halt := func() bool {
+		if !stopped.CompareAndSwap(false, true) {
+			return false
+		}
+		stopping.Go(func() {
 			c.render.screen.line("stopping the turn; Ctrl-C again kills it")
 			unsent(terret.ErrInterrupted)
 			c.stop(life, c.engine.Interrupt)
-		},
-		func() { twice.Store(true); c.stop(life, c.engine.Kill); abort(errSecondInterrupt) },
-	)
-	defer stop()
+		})
+		return true
+	}
+	kill := func() { twice.Store(true); c.stop(life, c.engine.Kill); abort(errSecondInterrupt) }
+	stop := interrupts(func() {
+		if !halt() { // Esc was first
+			kill()
+		}
+	}, kill)
+	defer func() {
+		stop()
+		c.stopped = stopped.Load()
+	}()
 	t, err := start(ctx)
 	if err != nil {
 		return terret.TurnComplete{}, err
 	}
+	c.ahead.begin(life, func() { halt() })
+	defer c.ahead.end()
 	if c.timeout > 0 {
 		timer := time.AfterFunc(c.timeout, func() { late.Store(true); c.stop(life, c.engine.Interrupt) })
 		defer timer.Stop()
@@ -108,6 +130,7 @@ func (c *conversation) follow(ctx context.Context, turn string) (terret.TurnComp
 			return terret.TurnComplete{}, err
 		}
 		desk.note(ev)
+		c.learn(ev)
 		if _, ok := ev.Data.(terret.ProcessSpawn); ok && c.session.OneShot {
 			spawned = true // a one-shot process ends after its turn, and dialects report that
 		}

@@ -31,7 +31,7 @@ const (
 	longestKey  = 32 // no sequence is longer
 )
 
-// key is a key that was pressed, or text that was typed or pasted.
+// key is a key that was pressed, or text that was typed or pasted. The tab is both.
 type key struct {
 	name string
 	text string
@@ -43,10 +43,12 @@ func nextKey(in []byte) (k key, n int) {
 	switch {
 	case in[0] == 0x1b:
 		return escaped(in)
-	case in[0] < ' ' && in[0] != '\t' || in[0] == 0x7f:
+	case in[0] == '\t':
+		return key{name: "tab", text: "\t"}, 1
+	case in[0] < ' ' || in[0] == 0x7f:
 		return key{name: controls[in[0]]}, 1
 	}
-	for n < len(in) && (in[n] >= ' ' || in[n] == '\t') && in[n] != 0x7f && utf8.FullRune(in[n:]) {
+	for n < len(in) && in[n] >= ' ' && in[n] != 0x7f && utf8.FullRune(in[n:]) {
 		_, size := utf8.DecodeRune(in[n:])
 		n += size
 	}

@@ -21,7 +21,7 @@ func TestKeys(t *testing.T) {
 		"\x1b[[Ax":                     {{}, {text: "x"}},
 		"\x1b[\x03":                    {{}, {name: "leave"}},
 		"\x1b[1\x1b[A":                 {{}, {name: "up"}},
-		"a\tb\x00":                     {{text: "a\tb"}, {}},
+		"a\tb\x00":                     {{text: "a"}, {name: "tab", text: "\t"}, {text: "b"}, {}},
 	} {
 		var got []key
 		var rest []byte
