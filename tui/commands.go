@@ -47,8 +47,9 @@ func commands() []ours {
 			return nil
 		}},
 		{"team", "", "the members of the team", false, (*model).team},
-		{"reviews", "", "reviews, with their verdicts", false, (*model).reviews},
+		{"reviews", "", "reviews, with their verdicts and findings", false, (*model).reviews},
 		{"races", "", "races, with what each agent did", false, (*model).races},
+		{"workflows", "", "runs of workflows, with their steps", false, (*model).workflows},
 		{"theme", "NAME", "dark, light, high-contrast, none or ascii", false, (*model).chooseTheme},
 		{"help", "", "all keys and commands", false, func(m *model, _ string) tea.Cmd { m.overlay = &help{}; return nil }},
 		{"quit", "", "leave", false, (*model).quit},

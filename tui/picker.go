@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -232,65 +231,4 @@ func (m *model) searchAll(words string) tea.Cmd {
 	}
 	m.overlay = p
 	return p.search(m, words)
-}
-
-// team, reviews and races are lists that open into their sessions.
-func (m *model) team(string) tea.Cmd {
-	return m.do(func(ctx context.Context, c *client.Client) (tea.Msg, error) {
-		all, err := c.Team(ctx)
-		p := &picker{name: "Team"}
-		for _, x := range all {
-			about := string(x.State)
-			if x.Mail > 0 {
-				about += "  " + count(x.Mail, "message")
-			}
-			p.choices = append(p.choices, choice{
-				label: join(text(plain, x.Name), text(dim, "  "+x.Agent+"  "+oneLine(x.Detail))), about: about, words: x.Name + " " + x.Agent,
-				pick: func(m *model) tea.Cmd { return m.openID(x.Session) },
-			})
-		}
-		return orNone(p, err, "Nobody is in the team; `terret team spawn` adds somebody.")
-	})
-}
-
-func (m *model) reviews(string) tea.Cmd {
-	return m.do(func(ctx context.Context, c *client.Client) (tea.Msg, error) {
-		all, err := c.Reviews(ctx)
-		p := &picker{name: "Reviews"}
-		for _, x := range all {
-			k := map[string]look{"PASS": good, "CONCERNS": needs, "FAIL": bad}[x.Verdict]
-			session := ""
-			if len(x.Agents) > 0 {
-				session = x.Agents[0].Session
-			}
-			p.choices = append(p.choices, choice{
-				label: join(text(k, firstOf(x.Verdict, x.State)), text(plain, "  "+x.Template), text(dim, "  "+count(len(x.Findings), "finding")+"  "+flat(x.Summary))),
-				about: x.CreatedAt.Local().Format("2 Jan 15:04"), words: x.Template + " " + x.Summary, pick: func(m *model) tea.Cmd { return m.openID(session) },
-			})
-		}
-		return orNone(p, err, "There is no review; `terret review` makes one.")
-	})
-}
-
-func (m *model) races(string) tea.Cmd {
-	return m.do(func(ctx context.Context, c *client.Client) (tea.Msg, error) {
-		all, err := c.Races(ctx)
-		p := &picker{name: "Races"}
-		for _, x := range all {
-			for _, r := range x.Racers {
-				p.choices = append(p.choices, choice{
-					label: join(text(plain, r.Name), text(dim, fmt.Sprintf("  %s  +%d −%d  %s  ", firstOf(r.Check, r.State), r.Insertions, r.Deletions, dollars(r.CostUSD))), text(plain, flat(x.Task))),
-					about: x.State, words: r.Name + " " + x.Task, pick: func(m *model) tea.Cmd { return m.openID(r.Session) },
-				})
-			}
-		}
-		return orNone(p, err, "There is no race; `terret race` starts one.")
-	})
-}
-
-func orNone(p *picker, err error, otherwise string) (tea.Msg, error) {
-	if err == nil && len(p.choices) == 0 {
-		return told{words: otherwise}, nil
-	}
-	return overlay(p), err
 }
