@@ -13,6 +13,7 @@ import { Hint } from "../ui/Hint";
 import { Link } from "../ui/Link";
 import { HomeComposer } from "./HomeComposer";
 import { Done } from "./HomeDone";
+import { Summary } from "./HomeSummary";
 import { Working } from "./HomeWorking";
 import { Fresh, useStable } from "./stable";
 import { startSession } from "./startSession";
@@ -36,6 +37,7 @@ export function Home() {
     <main className="page">
       <div className="page-inner home">
         <h1 className="visually-hidden">Home</h1>
+        <Summary sessions={list} />
         <HomeComposer />
         <div className="home-lists" ref={lists} onPointerEnter={() => setPointed(true)} onPointerLeave={() => setPointed(false)}
           onFocus={() => setFocused(true)} onBlur={(e) => setFocused(e.currentTarget.contains(e.relatedTarget))}>

@@ -10,12 +10,10 @@ import { ago, plural, sentence } from "../lib/format";
 import { go, sessionPath } from "../lib/router";
 import { safeName, safeProse } from "../lib/safe";
 import { useView } from "../lib/state";
-import { isWorking } from "../model/lists";
 import { type Ended, tickOff, useEnded } from "../stream/ended";
 import { Button } from "../ui/Button";
 import { Link } from "../ui/Link";
 import { retry, rewind, useSessionActions } from "./sessionActions";
-import { Money } from "./HomeWorking";
 import { Fresh, useStable } from "./stable";
 
 const byEntry = ([id]: [string, Ended]) => id;
@@ -29,14 +27,12 @@ export function Done({ sessions, held }: { sessions: readonly Session[]; held: b
   const { lines, fresh } = useStable(list, byEntry, held);
   if (lines.length === 0) return null;
   const failed = list.filter(([, e]) => e.failed);
-  const working = sessions.some((s) => isWorking(s.state) && s.open_requests === 0); // then what today has cost is there
   return (
     <section aria-label="Done since you last looked">
       <div className="home-head">
         <h2>Done since you last looked <span className="faint">{list.length}</span></h2><Fresh count={fresh} />
         {failed.length > 1 && <Button tiny look="quiet" onClick={() => void Promise.all(failed.map(([id, e]) => retry(id, e.turn ?? "")))}>Retry all {failed.length}</Button>}
         <Button tiny look="quiet" onClick={() => tickOff(...list.map(([id]) => id))}>Mark all seen</Button>
-        {!working && <Money />}
       </div>
       <ul className="plain">
         {(all ? lines : lines.slice(0, shownAtOnce)).map(({ item: [id, e], gone }) => {

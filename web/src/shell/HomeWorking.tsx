@@ -2,7 +2,6 @@
 
 import { useEffect, useMemo, useState } from "react";
 import { useNames } from "../api/names";
-import { useUsage } from "../api/queries";
 import type { Session } from "../api/types";
 import { baseName, dollars, plural, stopwatch } from "../lib/format";
 import { useNow } from "../lib/now";
@@ -52,7 +51,6 @@ export function Working({ sessions, held }: { sessions: readonly Session[]; held
           <option value="team">By team</option>
           <option value="none">One list</option>
         </select>
-        <Money />
       </div>
       {groups.map((g) => <Fold key={g.key} group={g} alone={groups.length === 1 && lines.length <= foldFrom} folded={lines.length > foldFrom && groups.length > 1} now={now} gone={gone} />)}
     </section>
@@ -92,12 +90,4 @@ function WorkingRow({ session: s, now, gone }: { session: Session; now: number; 
       </Link>
     </li>
   );
-}
-
-/** What today has cost. */
-export function Money() {
-  const today = new Date().toISOString().slice(0, 10);
-  const cost = useUsage("day").data?.items.find((r) => r.key.startsWith(today))?.cost_usd ?? 0;
-  if (cost === 0) return null;
-  return <Link to="/usage" className="small home-money">{dollars(cost)} today</Link>;
 }
