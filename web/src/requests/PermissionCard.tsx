@@ -95,7 +95,7 @@ export function PermissionCard({ request, cwd }: { request: Request; cwd: string
   );
 }
 
-function What({ request, cwd }: { request: Request; cwd: string }) {
+export function What({ request, cwd }: { request: Request; cwd: string }) {
   const { data } = request;
   if (data.diff) {
     return (

@@ -2,10 +2,15 @@ import { type RefObject, useLayoutEffect } from "react";
 
 const quiet = 500; // milliseconds without a key, so that nobody answers in mid-word
 
-/** Gives the first request on the page the focus, and with it the keys; tells whether there is one. */
+/** Whether letters are written there. */
+export const inText = (el: Element | null) =>
+  el instanceof HTMLInputElement || el instanceof HTMLTextAreaElement || el instanceof HTMLSelectElement || (el instanceof HTMLElement && el.isContentEditable);
+
+/** Gives the first request on the page the focus, and with it the keys; one that is a line opens. Tells whether there is one. */
 export function focusFirstRequest(): boolean {
-  const card = document.querySelector<HTMLElement>("main [data-request]:not([inert] *)");
+  const card = document.querySelector<HTMLElement>("main :is([data-request], [data-need][aria-expanded=false]):not([inert] *)");
   card?.focus();
+  if (card?.dataset.need === "one") card.click();
   card?.scrollIntoView({ block: "nearest" });
   return !!card;
 }

@@ -7,6 +7,7 @@ import { sessionPath } from "../lib/router";
 import { safeName, safeProse } from "../lib/safe";
 import { useSettings } from "../lib/state";
 import { signInHint } from "../lib/words";
+import { NeedLines, useAsLines } from "../requests/NeedLines";
 import { RequestCard } from "../requests/RequestCard";
 import { lookUpAct, useActs } from "../stream/acts";
 import { Hint } from "../ui/Hint";
@@ -52,19 +53,18 @@ export function Home() {
   );
 }
 
-const cardsAtOnce = 8;
-
 const byRequest = (r: { request_id: string }) => r.request_id;
 
 function Needs({ sessions, held }: { sessions: readonly Session[]; held: boolean }) {
   const { nameOf } = useNames();
   const { lines, fresh } = useStable(useRequests().data?.items ?? [], byRequest, held);
-  const [all, setAll] = useState(false);
+  const asLines = useAsLines(lines.length);
   if (lines.length === 0) return null;
   return (
     <section aria-label="Needs you">
       <div className="home-head"><h2>Needs you <span className="badge">{lines.filter((l) => !l.gone).length}</span></h2><Fresh count={fresh} /></div>
-      {(all ? lines : lines.slice(0, cardsAtOnce)).map(({ item: r, gone }) => {
+      {asLines && <NeedLines lines={lines} sessions={sessions} before={(s) => <LastWords session={s} held={held} />} />}
+      {!asLines && lines.map(({ item: r, gone }) => {
         const s = sessions.find((x) => x.id === r.session);
         return (
           <div key={r.request_id} className={`home-need${gone ? " gone" : ""}`} inert={gone}>
@@ -78,7 +78,6 @@ function Needs({ sessions, held }: { sessions: readonly Session[]; held: boolean
           </div>
         );
       })}
-      {!all && lines.length > cardsAtOnce && <button type="button" className="link small" onClick={() => setAll(true)}>Show {lines.length - cardsAtOnce} more</button>}
     </section>
   );
 }

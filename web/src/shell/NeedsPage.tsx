@@ -2,6 +2,7 @@ import { useRequests, useSessions } from "../api/queries";
 import { sessionPath } from "../lib/router";
 import { safeName } from "../lib/safe";
 import { useView } from "../lib/state";
+import { NeedLines, useAsLines } from "../requests/NeedLines";
 import { RequestCard } from "../requests/RequestCard";
 import { Link } from "../ui/Link";
 
@@ -9,12 +10,14 @@ import { Link } from "../ui/Link";
 export function NeedsPage() {
   const requests = useRequests().data?.items ?? [];
   const sessions = useSessions().data?.items ?? [];
+  const asLines = useAsLines(requests.length);
   return (
     <main className="page needs-page">
       <div className="page-inner">
         <h1>Needs you</h1>
         {requests.length === 0 && <div className="empty"><strong>Nothing needs you</strong><span>Requests of all sessions appear here when an agent asks.</span></div>}
-        {requests.map((r) => (
+        {asLines && <NeedLines lines={requests.map((item) => ({ item, gone: false }))} sessions={sessions} />}
+        {!asLines && requests.map((r) => (
           <div key={r.request_id} className="column">
             <Link to={sessionPath(r.session)} className="small" onClick={() => useView.setState({ phone: "chat" })}>
               {safeName(sessions.find((s) => s.id === r.session)?.title ?? "") || "Session"}

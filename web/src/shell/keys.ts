@@ -13,14 +13,11 @@ import { go, parse, sessionPath } from "../lib/router";
 import { useSettings, useView } from "../lib/state";
 import { attempt } from "../lib/toast";
 import { isWorking } from "../model/lists";
-import { focusFirstRequest } from "../requests/useFocus";
+import { focusFirstRequest, inText } from "../requests/useFocus";
 import { showRight, toggleRight } from "./rightPane";
 import { listed } from "./SessionList";
 import { toggleTerminal } from "../terminal/Dock";
 import { rewind } from "./sessionActions";
-
-const inText = (el: Element | null) =>
-  el instanceof HTMLInputElement || el instanceof HTMLTextAreaElement || el instanceof HTMLSelectElement || (el instanceof HTMLElement && el.isContentEditable);
 
 const acts = (el: Element | null) => !!el?.closest("button, a, summary, [role=option], [role=menuitem]");
 
@@ -31,9 +28,14 @@ function activeRequest(): HTMLElement | null {
   return document.activeElement?.closest<HTMLElement>("[data-request]") ?? (messageField() ? null : document.querySelector<HTMLElement>("[data-request]:not([inert] *)"));
 }
 
+/** Further keys in lists of requests, where nobody begins to write a message. */
+const inLists: Record<string, string> = { y: "Enter", n: "d" };
+
 /** Presses the button of the active request that has this key. */
 export function pressRequestKey(key: string): boolean {
-  const button = [...(activeRequest()?.querySelectorAll<HTMLElement>("[data-key]") ?? [])].find((b) => b.dataset.key === key);
+  const request = activeRequest();
+  const wanted = (request?.closest("[data-line]") && inLists[key]) || key;
+  const button = [...(request?.querySelectorAll<HTMLElement>("[data-key]") ?? [])].find((b) => b.dataset.key === wanted);
   if (!button || (button as HTMLButtonElement).disabled) return false;
   button.click();
   return true;
