@@ -7,6 +7,9 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/internal/files"
@@ -17,13 +20,13 @@ import (
 func (s *Server) markRoutes() {
 	handle(s, route{
 		method: "GET", path: "/v1/marks", id: "get-marks", tag: tagSessions, scope: access.View,
-		summary: "Show which sessions people have pinned, put away and seen",
+		summary: "Show which sessions people have pinned, put away, seen and labelled",
 		long:    "Marks are for lists that people look at. All who use the server share them, so all devices of a person show the same.",
 	}, s.getMarks)
 	handle(s, route{
 		method: "PATCH", path: "/v1/marks", id: "change-marks", tag: tagSessions, scope: access.Prompt,
-		summary: "Pin sessions, put them away, or mark them as seen",
-		long:    "What is not named stays as it is. The newest 5,000 marks of each kind are kept.",
+		summary: "Pin sessions, put them away, label them, or mark them as seen",
+		long:    "What is not named stays as it is. The newest 5,000 marks of each kind are kept, and the newest 10 labels of a session.",
 	}, s.changeMarks)
 }
 
@@ -36,10 +39,38 @@ type markChange struct {
 	Archive   []string `json:"archive,omitempty" maxItems:"1000"`
 	Unarchive []string `json:"unarchive,omitempty" maxItems:"1000"`
 	Seen      []string `json:"seen,omitempty" maxItems:"1000" doc:"Sessions in which everything has been seen by now."`
+
+	Label   map[string][]string `json:"label,omitempty" maxProperties:"50" doc:"By label, of at most 40 characters: the sessions that get it."`
+	Unlabel map[string][]string `json:"unlabel,omitempty" maxProperties:"50" doc:"By label: the sessions that lose it."`
 }
 
-// maxMarks bounds the marks of each kind.
-const maxMarks = 5000
+const (
+	maxMarks  = 5000 // of each kind
+	maxLabels = 10   // of a session
+	maxLabel  = 40   // characters
+)
+
+// check says what is wrong with a change.
+func (n markChange) check() error {
+	all := slices.Concat(n.Pin, n.Unpin, n.Archive, n.Unarchive, n.Seen)
+	for _, words := range []map[string][]string{n.Label, n.Unlabel} {
+		for word, ids := range words {
+			if strings.TrimSpace(word) != word || word == "" || utf8.RuneCountInString(word) > maxLabel || strings.ContainsFunc(word, unicode.IsControl) {
+				return terret.Invalid("body", "%.60q is not a label: it is a word or some, of at most %d characters", word, maxLabel)
+			}
+			if len(ids) > maxMarks {
+				return terret.Invalid("body", "at most %d sessions get a label at once", maxMarks)
+			}
+			all = append(all, ids...)
+		}
+	}
+	for _, id := range all {
+		if checkID(id) != nil {
+			return terret.Invalid("body", "%q is not the id of a session", id)
+		}
+	}
+	return nil
+}
 
 func (s *Server) getMarks(ctx context.Context, _ *struct{}) (*body[Marks], error) {
 	if err := everywhere(ctx); err != nil {
@@ -61,10 +92,8 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 		return nil, terret.Errorf(terret.CodeInternal, "there is no data folder to keep marks in")
 	}
 	n := in.Body
-	for _, id := range slices.Concat(n.Pin, n.Unpin, n.Archive, n.Unarchive, n.Seen) {
-		if checkID(id) != nil {
-			return nil, terret.Invalid("body", "%q is not the id of a session", id)
-		}
+	if err := n.check(); err != nil {
+		return nil, err
 	}
 	if s.fleet != nil {
 		var m Marks
@@ -94,7 +123,7 @@ func (s *Server) changeMarks(ctx context.Context, in *struct{ Body markChange })
 	return reply(m, files.Write(marks.File(s.cfg.Home), text))
 }
 
-// withMarks is the marks after a change. It changes m.Seen.
+// withMarks is the marks after a change. It changes m.Seen and m.Labels.
 func withMarks(m Marks, n markChange) Marks {
 	m.Pinned, m.Archived = marked(m.Pinned, n.Pin, n.Unpin), marked(m.Archived, n.Archive, n.Unarchive)
 	for _, id := range n.Seen {
@@ -103,7 +132,33 @@ func withMarks(m Marks, n markChange) Marks {
 	for len(m.Seen) > maxMarks {
 		delete(m.Seen, slices.MinFunc(slices.Collect(maps.Keys(m.Seen)), func(a, b string) int { return m.Seen[a].Compare(m.Seen[b].Time) }))
 	}
+	relabel(m.Labels, n.Label, n.Unlabel)
 	return m
+}
+
+// relabel gives sessions labels, and takes some away. Those of the newest sessions are kept.
+func relabel(labels, add, remove map[string][]string) {
+	for word, ids := range remove {
+		for _, id := range ids {
+			labels[id] = slices.DeleteFunc(labels[id], func(l string) bool { return l == word })
+			if len(labels[id]) == 0 {
+				delete(labels, id)
+			}
+		}
+	}
+	for _, word := range slices.Sorted(maps.Keys(add)) {
+		for _, id := range add[word] {
+			if !slices.Contains(labels[id], word) {
+				labels[id] = append(labels[id], word)
+			}
+			labels[id] = labels[id][max(0, len(labels[id])-maxLabels):]
+		}
+	}
+	if over := len(labels) - maxMarks; over > 0 {
+		for _, id := range slices.Sorted(maps.Keys(labels))[:over] { // ids are in the order of time
+			delete(labels, id)
+		}
+	}
 }
 
 // marked is the list with and without some sessions.

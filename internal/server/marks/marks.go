@@ -18,6 +18,7 @@ type Marks struct {
 	Pinned   []string               `json:"pinned" doc:"Sessions, the newest mark last."`
 	Archived []string               `json:"archived" doc:"Sessions that were put away, the newest mark last."`
 	Seen     map[string]terret.Time `json:"seen" doc:"By session: what happened until then has been seen."`
+	Labels   map[string][]string    `json:"labels" doc:"By session: words that people gave it, the newest last."`
 }
 
 // Document is the name of the document that holds the marks of a fleet.
@@ -28,7 +29,7 @@ func File(home string) string { return filepath.Join(home, "marks.json") }
 
 // Parse reads the text of a file or a document; nil means none.
 func Parse(text []byte) (Marks, error) {
-	out := Marks{Pinned: []string{}, Archived: []string{}, Seen: map[string]terret.Time{}}
+	out := Marks{Pinned: []string{}, Archived: []string{}, Seen: map[string]terret.Time{}, Labels: map[string][]string{}}
 	if text == nil {
 		return out, nil
 	}

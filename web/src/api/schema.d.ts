@@ -476,7 +476,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show which sessions people have pinned, put away and seen
+         * Show which sessions people have pinned, put away, seen and labelled
          * @description Marks are for lists that people look at. All who use the server share them, so all devices of a person show the same.
          */
         get: operations["get-marks"];
@@ -486,8 +486,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Pin sessions, put them away, or mark them as seen
-         * @description What is not named stays as it is. The newest 5,000 marks of each kind are kept.
+         * Pin sessions, put them away, label them, or mark them as seen
+         * @description What is not named stays as it is. The newest 5,000 marks of each kind are kept, and the newest 10 labels of a session.
          */
         patch: operations["change-marks"];
         trace?: never;
@@ -2816,15 +2816,27 @@ export interface components {
         };
         MarkChange: {
             archive?: string[];
+            /** @description By label, of at most 40 characters: the sessions that get it. */
+            label?: {
+                [key: string]: string[] | null;
+            };
             pin?: string[];
             /** @description Sessions in which everything has been seen by now. */
             seen?: string[];
             unarchive?: string[];
+            /** @description By label: the sessions that lose it. */
+            unlabel?: {
+                [key: string]: string[] | null;
+            };
             unpin?: string[];
         };
         Marks: {
             /** @description Sessions that were put away, the newest mark last. */
             archived: string[];
+            /** @description By session: words that people gave it, the newest last. */
+            labels: {
+                [key: string]: string[] | null;
+            };
             /** @description Sessions, the newest mark last. */
             pinned: string[];
             /** @description By session: what happened until then has been seen. */
