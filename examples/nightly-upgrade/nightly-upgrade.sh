@@ -27,6 +27,12 @@ here=$(pwd)
 temp=$(mktemp -d)
 done=
 tidy() {
+	if [ -z "$done" ]; then # cut off, or nobody was good enough: nothing of the race stays
+		races=$(terret race list --json | awk -v cwd="\"cwd\": \"$(cd "$temp/work" && pwd -P)\"" '/"id": / { id = $2 } index($0, cwd) { gsub(/[",]/, "", id); print id }')
+		for race in $races; do
+			terret race drop "$race" || true
+		done
+	fi
 	cd "$here"
 	git worktree remove --force "$temp/work" 2>/dev/null || true
 	rm -rf "$temp"
@@ -47,11 +53,8 @@ done
 code=0
 terret race "$task" "$@" --check "$check" --json >"$temp/race.json" || code=$?
 race=$(sed -n 's/^  "id": "\(.*\)",$/\1/p' "$temp/race.json" | head -n 1)
-if [ -n "$race" ]; then
-	terret race show "$race" || true
-	[ $code != 0 ] || terret race keep "$race" best || code=$?
-	[ $code = 0 ] || terret race drop "$race"
-fi
+[ -z "$race" ] || terret race show "$race" || true
+[ $code != 0 ] || terret race keep "$race" best || code=$?
 [ $code = 0 ] || exit $code
 
 done=yes

@@ -1,5 +1,5 @@
 // Command review-bot has agents review a branch, and makes of what they find a review of a
-// pull request, in the form that GitHub, Gitea and Forgejo take.
+// pull request, in the form that GitHub takes, or with -gitea in that of Gitea and Forgejo.
 //
 //	review-bot -base origin/main                                  # prints it
 //	review-bot -base origin/main -post https://api.github.com/repos/me/it/pulls/7/reviews
@@ -37,16 +37,18 @@ type forgeReview struct {
 }
 
 type forgeComment struct {
-	Path string `json:"path"`
-	Line int    `json:"line"`
-	Side string `json:"side"`
-	Body string `json:"body"`
+	Path        string `json:"path"`
+	Line        int    `json:"line,omitempty"`
+	Side        string `json:"side,omitempty"`
+	NewPosition int    `json:"new_position,omitempty"` // the line, as Gitea calls it
+	Body        string `json:"body"`
 }
 
 func main() {
 	base := flag.String("base", "origin/main", "the branch that the pull request goes into")
 	head := flag.String("head", "HEAD", "what is reviewed")
 	post := flag.String("post", "", "address to post the review to; without it, it is printed")
+	gitea := flag.Bool("gitea", false, "in the form of Gitea and Forgejo")
 	flag.Usage = func() {
 		fmt.Fprintf(os.Stderr, "usage: review-bot [flags] [-- flags of terret review]\n")
 		flag.PrintDefaults()
@@ -54,7 +56,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	failed, err := run(ctx, *base, *head, *post, flag.Args())
+	failed, err := run(ctx, *base, *head, *post, *gitea, flag.Args())
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "review-bot:", err)
@@ -65,7 +67,7 @@ func main() {
 }
 
 // run reports whether the verdict is FAIL.
-func run(ctx context.Context, base, head, post string, flags []string) (failed bool, err error) {
+func run(ctx context.Context, base, head, post string, gitea bool, flags []string) (failed bool, err error) {
 	commit, err := output(ctx, "git", "rev-parse", "--verify", head+"^{commit}")
 	if err != nil {
 		return false, err
@@ -83,7 +85,7 @@ func run(ctx context.Context, base, head, post string, flags []string) (failed b
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		return false, fmt.Errorf("the report of terret review cannot be read: %w", err)
 	}
-	body, err := json.MarshalIndent(review(report, commit), "", "  ")
+	body, err := json.MarshalIndent(review(report, commit, gitea), "", "  ")
 	switch {
 	case err != nil:
 	case post == "":
@@ -98,7 +100,7 @@ func run(ctx context.Context, base, head, post string, flags []string) (failed b
 
 // review puts findings whose line the diff shows beside that line, the others into the text:
 // a forge refuses a whole review for one line that it does not show.
-func review(report client.Review, commit string) forgeReview {
+func review(report client.Review, commit string, gitea bool) forgeReview {
 	r := forgeReview{CommitID: commit, Event: "COMMENT", Comments: []forgeComment{}}
 	if report.Verdict == "FAIL" {
 		r.Event = "REQUEST_CHANGES"
@@ -109,10 +111,13 @@ func review(report client.Review, commit string) forgeReview {
 		if f.Suggestion != "" {
 			said += "\n\n" + f.Suggestion
 		}
-		if f.Verified && f.Line > 0 {
-			r.Comments = append(r.Comments, forgeComment{f.File, f.Line, "RIGHT", said})
-		} else {
+		switch {
+		case !f.Verified || f.Line == 0:
 			text = append(text, fmt.Sprintf("- %s:%d: %s", f.File, f.Line, said))
+		case gitea:
+			r.Comments = append(r.Comments, forgeComment{Path: f.File, NewPosition: f.Line, Body: said})
+		default:
+			r.Comments = append(r.Comments, forgeComment{Path: f.File, Line: f.Line, Side: "RIGHT", Body: said})
 		}
 	}
 	r.Body = strings.Join(text, "\n\n")

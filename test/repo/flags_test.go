@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TestFlags holds that only the command line reads flags. Tools and suites have their own,
-// and the engine looks for one to know whether it is being tested.
+// TestFlags holds that only the command line reads flags. Tools, examples and suites have
+// their own, and the engine looks for one to know whether it is being tested.
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	may := []string{"cmd/", "test/", "tools/", "store/storetest/", "driver/drivertest/", "engine/"}
+	may := []string{"cmd/", "test/", "tools/", "examples/", "store/storetest/", "driver/drivertest/", "engine/"}
 	for _, p := range listPackages(t) {
 		name, _ := inModule(p.ImportPath)
 		if slices.ContainsFunc(may, func(room string) bool { return strings.HasPrefix(name+"/", room) }) {
