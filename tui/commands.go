@@ -130,9 +130,9 @@ func (m *model) command(name, arg string) tea.Cmd {
 }
 
 // prompt says something to the agent; without a session it begins one.
-func (m *model) prompt(said, when string) tea.Cmd {
+func (m *model) prompt(said, when string, with ...image) tea.Cmd {
 	if m.conv == nil {
-		return m.start(said)
+		return m.start(said, with)
 	}
 	id := m.session.ID
 	switch {
@@ -143,7 +143,7 @@ func (m *model) prompt(said, when string) tea.Cmd {
 	}
 	draft := m.compose
 	send := m.do(func(ctx context.Context, c *client.Client) (tea.Msg, error) {
-		_, err := c.Prompt(ctx, id, client.NewTurn{Prompt: said, When: when})
+		_, err := c.Prompt(ctx, id, turnOf(said, when, with))
 		if err != nil {
 			return nil, err
 		}
@@ -153,22 +153,22 @@ func (m *model) prompt(said, when string) tea.Cmd {
 	return func() tea.Msg {
 		msg := send()
 		if f, no := msg.(failed); no {
-			return unsent(said, draft, f.err)
+			return unsent(said, with, draft, f.err)
 		}
 		return msg
 	}
 }
 
 // start begins a session with its first prompt.
-func (m *model) start(said string) tea.Cmd {
-	n := m.draftOf
+func (m *model) start(said string, with []image) tea.Cmd {
+	n, draft := m.draftOf, m.compose
 	m.say(dim, "Starting …")
 	send := m.do(func(ctx context.Context, c *client.Client) (tea.Msg, error) {
 		s, err := c.CreateSession(ctx, n)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := c.Prompt(ctx, s.ID, client.NewTurn{Prompt: said}); err != nil {
+		if _, err := c.Prompt(ctx, s.ID, turnOf(said, "", with)); err != nil {
 			return nil, err
 		}
 		return created{s, said}, nil
@@ -177,6 +177,7 @@ func (m *model) start(said string) tea.Cmd {
 		switch msg := send().(type) {
 		case failed:
 			return edited{said, func(m *model, text string) tea.Cmd {
+				draft.images = append(with, draft.images...)
 				if m.conv == nil && m.compose.Text == "" {
 					m.compose.insert(text)
 				}

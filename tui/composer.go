@@ -27,6 +27,9 @@ type composer struct {
 	*draft.Draft
 	names map[string]string
 	past  []string
+
+	images  []image // that go with it
+	reading int     // pictures that are being read
 }
 
 func newComposer(past []string) *composer {

@@ -297,6 +297,9 @@ func (m *model) pressComposer(k tea.KeyPressMsg) tea.Cmd {
 			return nil
 		}
 	}
+	if name == "backspace" && m.compose.detach() {
+		return nil
+	}
 	if m.compose.press(k) {
 		m.typed = m.now()
 		return m.popup.update(m)
@@ -310,6 +313,10 @@ func (m *model) pasted(content string) tea.Cmd {
 		return p.typed(m)
 	}
 	m.overlay, m.focus = nil, onComposer
+	if paths := imagePaths(content); paths != nil && m.takesImages() && m.reason == nil && m.editing == nil {
+		m.typed = m.now()
+		return m.attachPaths(content, paths)
+	}
 	m.compose.insert(content)
 	m.typed = m.now()
 	return m.popup.update(m)
@@ -395,7 +402,11 @@ func (m *model) enter(when string) tea.Cmd {
 		m.compose.Insert("\n")
 		return nil
 	}
-	if strings.TrimSpace(m.compose.Text) == "" {
+	if m.compose.reading > 0 {
+		m.say(dim, "A picture is being read; then Enter sends it.")
+		return nil
+	}
+	if strings.TrimSpace(m.compose.Text) == "" && (len(m.compose.images) == 0 || m.reason != nil || m.editing != nil) {
 		if m.holds() > 0 && m.conv.turn == "" && m.editing == nil && m.reason == nil {
 			return m.sendHeld("")
 		}
@@ -429,7 +440,7 @@ func (m *model) enter(when string) tea.Cmd {
 		return m.command(name, arg)
 	}
 	m.view.end()
-	return m.prompt(said, when)
+	return m.prompt(said, when, m.compose.takeImages()...)
 }
 
 // slash splits a command into its name and its argument.

@@ -46,21 +46,22 @@ type model struct {
 	refreshes int       // lists that are on their way
 	again     bool      // and must be fetched again
 
-	session terret.Session // that is open; without an id, a new one
-	draftOf client.NewSession
-	conv    *conversation
-	live    *stream
-	loading bool
-	paint   painter
-	view    scroll
-	at      int // item under the cursor, when the conversation has the focus
-	card    card
-	seen    map[string]time.Time // requests, since when they are in view
-	queue   []terret.Turn
-	changes client.Changes
-	branch  client.Branch
-	counted int // changes of the conversation that it knows
-	held    map[string]string
+	session  terret.Session // that is open; without an id, a new one
+	draftOf  client.NewSession
+	conv     *conversation
+	live     *stream
+	loading  bool
+	paint    painter
+	view     scroll
+	at       int // item under the cursor, when the conversation has the focus
+	card     card
+	seen     map[string]time.Time // requests, since when they are in view
+	queue    []terret.Turn
+	changes  client.Changes
+	branch   client.Branch
+	counted  int // changes of the conversation that it knows
+	held     map[string]string
+	pictures map[string][]image
 
 	compose *composer
 	reason  *terret.Decision // that waits for words
@@ -96,7 +97,7 @@ type toast struct {
 func newModel(ctx context.Context, cfg Config, wait *sync.WaitGroup) *model {
 	m := &model{
 		ctx: ctx, cfg: cfg, wait: wait, now: time.Now, theme: chooseTheme(cfg), width: 80, height: 24,
-		begun: map[string]time.Time{}, titles: map[string]string{}, seen: map[string]time.Time{}, held: map[string]string{},
+		begun: map[string]time.Time{}, titles: map[string]string{}, seen: map[string]time.Time{}, held: map[string]string{}, pictures: map[string][]image{},
 		compose: newComposer(nil), draftOf: cfg.New, side: true,
 	}
 	m.draftOf.Cwd = firstOf(m.draftOf.Cwd, cfg.Cwd)
@@ -239,6 +240,8 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return msg.then
 	case edited:
 		return msg.use(m, msg.text)
+	case attached:
+		m.attach(msg)
 	case foundFiles:
 		m.popup.files(msg)
 	case overlay:
@@ -395,8 +398,10 @@ func (m *model) open(id string) tea.Cmd {
 func (m *model) show(s terret.Session, past []string) tea.Cmd {
 	if m.session.ID != s.ID {
 		m.held[m.session.ID] = m.compose.Text
+		m.pictures[m.session.ID] = m.compose.images
 		m.compose = newComposer(past)
 		m.compose.insert(m.held[s.ID])
+		m.compose.images = m.pictures[s.ID]
 		m.editing = nil
 	}
 	m.session, m.conv, m.loading = s, newConversation(s), s.LastSeq > 0
@@ -415,10 +420,13 @@ func (m *model) begin() tea.Cmd {
 		m.live.cancel()
 		m.live = nil
 	}
-	m.held[m.session.ID] = m.compose.Text
+	was := m.session.ID
+	m.held[was] = m.compose.Text
 	m.session, m.conv, m.queue, m.reason, m.editing = terret.Session{}, nil, nil, nil, nil
+	m.pictures[was] = m.compose.images
 	m.compose = newComposer(nil)
 	m.compose.insert(m.held[""])
+	m.compose.images = m.pictures[""]
 	m.overlay, m.focus = nil, onComposer
 	return nil
 }

@@ -90,6 +90,9 @@ func (p *popup) press(m *model, name string) (tea.Cmd, bool) {
 		if name == "enter" && isCommand && !m.wantsArgument(s[1:]) {
 			return m.enter(client.WhenSteer), true
 		}
+		if path := s[1:]; !isCommand && isImage(path) && m.takesImages() {
+			return m.attachFile(path), true
+		}
 		if strings.HasSuffix(s, "/") {
 			return p.update(m), true
 		}

@@ -169,15 +169,16 @@ func (m *model) saveQueued() tea.Cmd {
 	return func() tea.Msg {
 		msg := save()
 		if f, no := msg.(failed); no {
-			return unsent(said, draft, f.err)
+			return unsent(said, nil, draft, f.err)
 		}
 		return msg
 	}
 }
 
 // unsent brings back what could not be sent: nothing that was written is lost.
-func unsent(said string, draft *composer, err error) tea.Msg {
+func unsent(said string, with []image, draft *composer, err error) tea.Msg {
 	return edited{said, func(m *model, text string) tea.Cmd {
+		draft.images = append(with, draft.images...)
 		if draft == m.compose && m.compose.Text == "" {
 			m.compose.insert(text)
 		}

@@ -262,6 +262,7 @@ func (m *model) bottom() (rows []line, x, y int) {
 	s := m.theme.signs
 	rows = append(rows, m.status())
 	rows = append(rows, m.waiting()...)
+	rows = append(rows, m.attachments()...)
 	rows = append(rows, m.popup.rows(m.width)...)
 	prompt := line{{" " + s.prompt + " ", bold | accent}}
 	if m.reason != nil {
