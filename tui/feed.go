@@ -237,7 +237,7 @@ func (h *help) rows(m *model, columns, height int) []line {
 		add("Writing",
 			key{"Enter", "send; while the agent works, now"}, key{"Tab", "while the agent works: afterwards"}, key{"Ctrl-J  Alt-Enter", "new line, as is \\ at the end of one"},
 			key{"Enter", "while nothing is written: send on what a stop has held"},
-			key{"@  /", "files and commands; Tab completes"}, key{"Ctrl-X Ctrl-E", "write in $EDITOR"}, key{"Up  Down", "what was said before"},
+			key{"@  /", "files and commands; Tab completes; a pasted path of a picture attaches it"}, key{"Ctrl-X Ctrl-E", "write in $EDITOR"}, key{"Up  Down", "what was said before"},
 			key{"Ctrl-A E B F U K W Y", "as in a shell; Ctrl-_ takes typing back"}, key{"Shift-Tab", "Ask, Auto-edit, Plan, Full auto"})
 		add("Moving",
 			key{"Esc", "stop the turn; close what is open"}, key{"Ctrl-C", "stop the turn; twice leaves"}, key{"Ctrl-O", "find sessions, commands, files"},

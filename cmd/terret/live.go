@@ -84,7 +84,7 @@ func (s *screen) head(columns int) []string {
 			rows = append(rows, s.paint(dim, fmt.Sprintf("  and %d more", len(s.queue)-i)))
 			break
 		}
-		rows = append(rows, s.paint(dim, fit("  queued: "+oneLine(text), columns-1)))
+		rows = append(rows, s.paint(dim, "  "+fit("queued: "+oneLine(text), columns-3)))
 	}
 	return rows
 }
