@@ -182,10 +182,7 @@ it("whoever may not do everything does not see it", async () => {
   const answer = await fetch(`${server.url}/v1/notify`, { headers: { Authorization: `Bearer ${body.token}` } });
   expect(answer.status).toBe(403);
   const { context, page } = await open();
-  await page.route("**/v1/me", async (route) => {
-    const response = await route.fetch();
-    await route.fulfill({ response, json: { ...((await response.json()) as object), scope: "decide" } });
-  });
+  await page.route("**/v1/me", (route) => route.fulfill({ json: { name: "looks", scope: "decide" } }));
   await page.goto(`${server.url}/settings`);
   await page.getByRole("heading", { name: "Limits of new sessions" }).waitFor();
   expect(await page.getByRole("region", { name: "Told elsewhere" }).count()).toBe(0);

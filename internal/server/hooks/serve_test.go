@@ -258,8 +258,8 @@ func TestCallHangs(t *testing.T) {
 			asked <- struct{}{}
 		}
 	})
-	begin := func() (c *clock, outcome chan error) {
-		c, outcome = newClock(), make(chan error, 1)
+	begin := func() (*clock, chan error) {
+		c, outcome := newClock(), make(chan error, 1)
 		running.Go(func() {
 			_, err := call(context.WithoutCancel(t.Context()), home, claude(t), "PermissionRequest", strings.NewReader(`{"session_id":"n"}`), c.after)
 			outcome <- err
