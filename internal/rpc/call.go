@@ -139,6 +139,7 @@ func (c *Conn) write() {
 			c.writeFailed(o, err)
 			return
 		}
+		c.update(func(s *state) { s.writing = false })
 		if o.sent != nil {
 			o.sent <- nil
 		}
@@ -150,7 +151,7 @@ func (c *Conn) nextOut() (o *outgoing) {
 	c.await(func(s *state) bool { return len(s.out) > 0 || s.phase >= closing })
 	c.update(func(s *state) {
 		if len(s.out) > 0 {
-			o, s.out = s.out[0], s.out[1:]
+			o, s.out, s.writing = s.out[0], s.out[1:], true
 		}
 	})
 	return o

@@ -17,6 +17,8 @@ var ErrClosed = errors.New("rpc: the connection is closed")
 var errCancelled = errors.New("rpc: the other side cancelled its request")
 
 const (
+	// own is how many goroutines a connection has without requests.
+	own = 3
 	// linger is how long we go on reading after a write has failed.
 	linger = 2 * time.Second
 	// maxQueued is how many bytes are read ahead of the handlers, unless tests say
@@ -51,6 +53,10 @@ type Options struct {
 	// Bare leaves the "jsonrpc" field out of what is sent. What arrives may have it
 	// or not.
 	Bare bool
+	// Grace is for a side that ends its stream right behind its last requests and still
+	// reads: so long at most, they are answered as if it had not, and only then does the
+	// end count. Zero means that it counts at once.
+	Grace time.Duration
 	// MaxLine bounds the lines that arrive, in bytes; zero means 64 MB. A longer one
 	// is skipped and told to Stray.
 	MaxLine int
@@ -103,6 +109,7 @@ type state struct {
 	abort   bool  // it ends without draining the queue
 	readAll bool  // nothing more is put into the queue
 	busy    bool  // a message that was taken from the queue is being dispatched
+	writing bool  // a line that was taken from out is being written
 	running int   // goroutines that are not gone
 
 	queue  []incoming // what was read and not yet dispatched
@@ -133,7 +140,7 @@ func New(stream io.ReadWriteCloser, o Options) *Conn {
 	}
 	c.life, c.cancel = context.WithCancelCause(context.Background())
 	c.changed = sync.NewCond(&c.mu)
-	c.state = state{running: 3, calls: map[int64]chan<- reply{}, asked: map[string]context.CancelCauseFunc{}}
+	c.state = state{running: own, calls: map[int64]chan<- reply{}, asked: map[string]context.CancelCauseFunc{}}
 	go c.read()
 	go c.dispatch()
 	go c.write()

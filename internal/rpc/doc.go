@@ -48,6 +48,9 @@
 // it died. After a failed write it keeps reading for the same reason, but not for
 // long: the agent may have closed its stdin and live on.
 //
+// With [Options.Grace] the end of reading counts a little later: the connection stays open
+// until what was read is answered, for those who close their end behind their last request.
+//
 // # Ids
 //
 // Calls are numbered from 1 on. The other side's ids are its own: numbers (0 too) and

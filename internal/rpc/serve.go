@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"errors"
+	"io"
+	"time"
 
 	"github.com/terret-dev/terret/internal/ndjson"
 )
@@ -22,6 +24,9 @@ func (c *Conn) read() {
 			c.put(in)
 			continue
 		}
+		if errors.Is(err, io.EOF) && c.o.Grace > 0 {
+			c.finish()
+		}
 		c.update(func(s *state) {
 			s.end(err)
 			s.readAll = true
@@ -29,6 +34,18 @@ func (c *Conn) read() {
 		})
 		return
 	}
+}
+
+// finish waits until all that was read is dealt with and the answers are written, for as long
+// as Grace, or until the connection ends for another reason.
+func (c *Conn) finish() {
+	late := false
+	timer := time.AfterFunc(c.o.Grace, func() { c.update(func(*state) { late = true }) })
+	defer timer.Stop()
+	c.await(func(s *state) bool {
+		idle := len(s.queue) == 0 && !s.busy && s.running <= own && len(s.out) == 0 && !s.writing
+		return idle || late || s.phase != open
+	})
 }
 
 // put waits for room in the queue. Whatever its size, one message always has room.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestRequestIDs holds that ids are echoed as they came.
@@ -237,5 +239,59 @@ func TestReadingPauses(t *testing.T) {
 			t.Errorf("heard %d", heard)
 		}
 		c.Close()
+	})
+}
+
+// TestGrace holds that requests behind which the other side ends its stream are answered, with
+// what comes after their answers, that this lasts for Grace at most, and that a connection whose
+// answers nobody reads does not wait for it.
+func TestGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c *Conn
+		begun, answer := make(chan struct{}), make(chan struct{})
+		o := Options{Grace: time.Minute, Request: func(ctx context.Context, m Message) (any, error) {
+			begun <- struct{}{}
+			if m.Method == "never" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			<-answer
+			return Then{"done", func() { _ = c.Notify(context.Background(), "more", nil) }}, nil
+		}}
+		c, p := connect(t, o)
+		p.say(`{"id":1,"method":"ask"}`)
+		p.out.Close()
+		<-begun
+		synctest.Wait()
+		if c.state.phase != open {
+			t.Error("the end is not waited for")
+		}
+		close(answer)
+		p.expect(`{"jsonrpc":"2.0","id":1,"result":"done"}`)
+		p.expect(`{"jsonrpc":"2.0","method":"more"}`)
+		if err := c.Wait(); !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+
+		c, p = connect(t, o)
+		p.say(`{"id":1,"method":"never"}`)
+		p.out.Close()
+		<-begun
+		began := time.Now()
+		if err := c.Wait(); !errors.Is(err, io.EOF) || time.Since(began) != o.Grace {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+
+		c, p = connect(t, o)
+		p.say(`{"id":1,"method":"never"}`)
+		p.out.Close()
+		<-begun
+		began = time.Now()
+		p.end.Close()
+		_ = c.Notify(t.Context(), "anybody", nil)
+		if _ = c.Wait(); time.Since(began) >= o.Grace {
+			t.Error("it is waited for, although nobody reads")
+		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/terret-dev/terret"
 	"github.com/terret-dev/terret/client"
@@ -28,6 +29,9 @@ type Config struct {
 // maxLine bounds a message of the editor: a prompt with pictures.
 const maxLine = 32 << 20
 
+// grace is how long requests are still answered after an editor has ended its stream.
+const grace = 5 * time.Second
+
 // Serve talks to an editor until it ends the stream, which Serve closes, or until the
 // context ends.
 func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
@@ -35,7 +39,7 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
 	defer cancel()
 	d := &door{cfg: cfg, ctx: ctx, ready: make(chan struct{}), sessions: map[string]*session{}}
 	d.conn = rpc.New(stream, rpc.Options{
-		Request: d.request, Arrived: d.arrived, Notification: d.notification, Cancel: "$/cancel_request", MaxLine: maxLine,
+		Request: d.request, Arrived: d.arrived, Notification: d.notification, Cancel: "$/cancel_request", MaxLine: maxLine, Grace: grace,
 		Stray: func(line []byte, why error) {
 			cfg.Log.Warn("the editor sent what is no message", "error", why, "bytes", len(line))
 		},
