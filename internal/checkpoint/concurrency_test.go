@@ -233,6 +233,23 @@ func TestKilledLockHolder(t *testing.T) {
 	}
 }
 
+// TestKilledInit is that a repository whose making was cut off is made whole.
+func TestKilledInit(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	f.write("a", "1")
+	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "HEAD.lock": "", "config.lock": ""} {
+		if err := os.WriteFile(filepath.Join(f.shadow, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := f.snapshot()
+	f.write("a", "2")
+	if f.changes(before, f.snapshot()) == nil {
+		t.Error("nothing was kept")
+	}
+}
+
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)

@@ -53,7 +53,11 @@ const attributes = "* -text -ident -filter !eol !crlf !working-tree-encoding !di
 // prepare makes the shadow repository if it is missing, and cleans up what a killed
 // holder of the lock left behind.
 func (r *Repo) prepare(ctx context.Context, g git) error {
-	if !exists(filepath.Join(r.shadow, "HEAD")) {
+	// The folder's name is written last: without it, making the repository was cut off.
+	if !exists(filepath.Join(r.shadow, "HEAD")) || !exists(filepath.Join(r.shadow, "folder")) {
+		for _, locked := range []string{"HEAD.lock", "config.lock"} {
+			_ = os.Remove(filepath.Join(r.shadow, locked)) // if it cannot be removed, git says so
+		}
 		if _, err := g.Output(ctx, nil, "init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"); err != nil {
 			return fmt.Errorf("make shadow repository: %w", err)
 		}
