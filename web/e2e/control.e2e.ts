@@ -114,3 +114,59 @@ it("what several sessions want is one line, answered for all, each by itself", a
   expect(watch.problems).toEqual([]);
   await context.close();
 });
+
+it("sessions get labels, are grouped by them, and are selected to do one thing to all", async () => {
+  const { context, page, watch } = await open({ reducedMotion: "reduce" });
+  const ids: string[] = [];
+  for (const title of ["red", "green", "blue"]) ids.push(await server.session({ title, policy: "auto-approve" }));
+  await page.reload();
+  await live(page);
+  const side = page.getByRole("navigation", { name: "Sessions" });
+  const row = (title: string) => side.locator("[data-session]", { hasText: title });
+  const bar = side.getByRole("group", { name: "Selected sessions" });
+  await row("blue").click({ modifiers: ["Control"] });
+  await row("red").click({ modifiers: ["Shift"] });
+  await bar.getByText("3 selected").waitFor();
+  expect(new URL(page.url()).pathname).toBe("/");
+
+  await bar.getByRole("button", { name: "Label" }).click();
+  const dialog = page.getByRole("dialog", { name: "Labels of 3 sessions" });
+  await dialog.getByLabel("New label").fill("night  shift ");
+  await page.keyboard.press("Enter");
+  await dialog.getByText("night shift").waitFor();
+  await audit(page);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  const marks = async () => (await server.api<{ labels: Record<string, string[]> }>("GET", "/v1/marks")).body.labels;
+  await expect.poll(marks).toEqual(Object.fromEntries(ids.map((id) => [id, ["night shift"]])));
+
+  await row("green").focus();
+  await page.keyboard.press("x");
+  await bar.getByText("2 selected").waitFor();
+  await audit(page);
+  for (const id of [ids[0]!, ids[2]!]) await server.api("POST", `/v1/sessions/${id}/turns`, { prompt: "run: sleep 600" });
+  for (const title of ["red", "blue"]) await row(title).locator(".dot.busy").waitFor();
+  await bar.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("Stopped 2", { exact: true }).waitFor();
+  for (const id of [ids[0]!, ids[2]!]) await server.ended(id);
+  await bar.getByRole("button", { name: "Archive" }).click();
+  await bar.waitFor({ state: "detached" });
+  await side.getByRole("region", { name: "Archived" }).waitFor();
+
+  await side.getByRole("button", { name: "Group sessions" }).click();
+  await page.getByRole("menuitem", { name: "By label" }).click();
+  const group = side.getByRole("region", { name: "night shift" });
+  await group.locator("[data-session]", { hasText: "green" }).waitFor();
+  await page.reload(); // this browser remembers it
+  await group.getByText("green").waitFor();
+  expect(await group.locator("[data-session]").count()).toBe(1);
+  await side.getByRole("searchbox").fill("#night green");
+  await expect.poll(() => side.locator("[data-session]").count()).toBe(1);
+  await side.getByRole("searchbox").fill("");
+  await side.getByRole("button", { name: "Actions for green" }).click();
+  await page.getByRole("menuitem", { name: "Labels…" }).click();
+  await page.getByRole("button", { name: "Take night shift away" }).click();
+  await group.waitFor({ state: "detached" });
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});

@@ -7,7 +7,7 @@ import { call, query } from "./http";
 import { keys } from "./keys";
 import { caughtUp } from "./meanwhile";
 import type {
-  Capabilities, Changes, Command, Dirs, FileContent, FileEntry, Fleet, FleetNode, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
+  Branch, Capabilities, Changes, Command, Dirs, FileContent, FileEntry, Fleet, FleetNode, Found, List, Model, Persona, Probe, Request, Rule, Session, Turn, UsageRow,
 } from "./types";
 
 const id = encodeURIComponent;
@@ -77,6 +77,15 @@ export function useBeyond(sessions: readonly string[]): Session[] {
   return useQueries({
     queries: missing.map((id) => ({ ...oneSession(id), retry: false, staleTime: Infinity })), // a deleted one stays so
     combine: (found) => found.flatMap((q) => (q.data && q.data.agent !== "none" ? [q.data] : [])),
+  });
+}
+
+/** The branches of the folders of these sessions, by folder. Each folder is asked once. */
+export function useBranches(sessions: readonly Session[]): Readonly<Record<string, string>> {
+  const first = [...new Map(sessions.map((s) => [s.cwd, s])).values()].slice(0, mostBeyond);
+  return useQueries({
+    queries: first.map((s) => ({ queryKey: keys.branch(s.id), retry: false, staleTime: 60_000, queryFn: ({ signal }: { signal: AbortSignal }) => call<Branch>(`/v1/sessions/${id(s.id)}/branch`, { signal }) })),
+    combine: (found) => Object.fromEntries(found.map((q, i) => [first[i]!.cwd, q.data?.branch ?? ""])),
   });
 }
 

@@ -36,6 +36,8 @@ interface Settings {
   terminalOf: string;
   /** How Home groups those that work. */
   workBy: "folder" | "team" | "none";
+  /** How the list of sessions is grouped. */
+  listBy: "folder" | "branch" | "agent" | "label";
 }
 
 /** The mode with which the next session begins: full auto is chosen each time. */
@@ -46,7 +48,7 @@ export const useSettings = create<Settings>()(
   persist(
     (): Settings => ({
       theme: "system", tab: "changes", left: true, right: false, notify: false, push: false,
-      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", inTree: [], limitCost: 0, limitSteps: 0, limitWait: 0, split: true, editor: "vscode://file{path}", workBy: "folder", terminalOf: "",
+      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", inTree: [], limitCost: 0, limitSteps: 0, limitWait: 0, split: true, editor: "vscode://file{path}", workBy: "folder", listBy: "folder", terminalOf: "",
     }),
     {
       name: "terret.settings", version: 4,

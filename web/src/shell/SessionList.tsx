@@ -2,47 +2,50 @@
 
 import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
 import { type FocusEvent, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { useBeyond, useSessions } from "../api/queries";
+import { useNames } from "../api/names";
+import { useBeyond, useBranches, useSessions } from "../api/queries";
 import type { Session } from "../api/types";
 import { useTouch } from "../lib/media";
 import { useNow } from "../lib/now";
 import { safeName } from "../lib/safe";
-import { folderName } from "../model/lists";
+import { useSettings } from "../lib/state";
 import { Skeleton } from "../ui/Lazy";
-import { archive, Entry, FolderHead } from "./Entry";
+import { archive, Entry, GroupHead } from "./Entry";
 import { arrange, type Groups, useKept } from "./kept";
+import { listed } from "./picked";
 
 /** Whether all the words occur. */
 export const has = (text: string, words: string) => words.toLowerCase().split(/\s+/).every((w) => text.toLowerCase().includes(w));
 
-export const wordsOf = (s: Session) => `${s.title} ${s.cwd} ${s.agent} ${s.model}`;
+/** What a session is found by, its labels also as #label. */
+export const wordsOf = (s: Session, labels: readonly string[] = []) => `${s.title} ${s.cwd} ${s.agent} ${s.model} ${labels.map((l) => `#${l}`).join(" ")}`;
 
-/** The sessions that the list has, also those out of view, in the order in which they are shown. */
-export const listed: { sessions: readonly string[] } = { sessions: [] };
-
-interface Section { key: string; name: string; cwd: string; sessions: Session[]; open: boolean }
+interface Section { key: string; name: string; tip: string; /** Under this it is folded; empty if it cannot be. */ fold: string; sessions: Session[]; open: boolean }
 
 /** A line of the list: the head of a section, or a session, which is the nth of its section. */
 interface Row { key: string; section: Section; /** The number of the line with the section's head. */ head: number; index: number; session?: Session; nth: number }
 
-function sectionsOf({ pinned, folders, archived }: Groups, folded: readonly string[], searching: boolean): Section[] {
-  const all = folders.map((g) => g.cwd);
+function sectionsOf({ pinned, groups, archived }: Groups, folded: readonly string[], searching: boolean): Section[] {
   return [
-    { key: "pinned", name: "Pinned", cwd: "", sessions: pinned, open: true },
-    ...folders.map((g) => ({ key: `folder ${g.cwd}`, name: folderName(g.cwd, all), cwd: g.cwd, sessions: g.sessions, open: searching || !folded.includes(g.cwd) })),
-    { key: archive, name: "Archived", cwd: archive, sessions: archived, open: searching || folded.includes(archive) },
+    { key: "pinned", name: "Pinned", tip: "", fold: "", sessions: pinned, open: true },
+    ...groups.map((g) => ({ key: `group ${g.key}`, name: g.name, tip: g.tip, fold: g.key, sessions: g.sessions, open: searching || !folded.includes(g.key) })),
+    { key: archive, name: "Archived", tip: "", fold: archive, sessions: archived, open: searching || folded.includes(archive) },
   ].filter((s) => s.sessions.length > 0);
 }
 
 function rowsOf(sections: readonly Section[]): Row[] {
   const rows: Row[] = [];
+  const there = new Set<string>(); // with labels a session may be there more than once
+  const keyOf = (section: Section, s: Session) => (there.has(s.id) ? `${section.key} ${s.id}` : (there.add(s.id), s.id));
   for (const section of sections) {
     const head = rows.length;
     rows.push({ key: section.key, section, head, index: head, nth: 0 });
-    if (section.open) section.sessions.forEach((session, i) => rows.push({ key: session.id, section, head, index: head + 1 + i, session, nth: i + 1 }));
+    if (section.open) section.sessions.forEach((session, i) => rows.push({ key: keyOf(section, session), section, head, index: head + 1 + i, session, nth: i + 1 }));
   }
   return rows;
 }
+
+const none: readonly Session[] = [];
 
 interface Props { box: RefObject<HTMLElement | null>; words: string; chosen: string }
 
@@ -51,12 +54,15 @@ export function SessionList({ box, words, chosen }: Props) {
   const kept = useKept();
   const old = useBeyond(kept.pinned);
   const touch = useTouch();
-  const rows = useMemo(
-    () => rowsOf(sectionsOf(arrange([...(data?.items ?? []), ...old].filter((s) => has(wordsOf(s), words)), kept), kept.folded, words !== "")),
-    [data, old, words, kept],
-  );
+  const { nameOf } = useNames();
+  const by = useSettings((s) => s.listBy);
+  const branches = useBranches(by === "branch" ? (data?.items ?? none) : none);
+  const rows = useMemo(() => {
+    const list = [...(data?.items ?? []), ...old].filter((s) => has(wordsOf(s, kept.labels[s.id]), words));
+    return rowsOf(sectionsOf(arrange(list, kept, { by, nameOf, branchOf: (s) => branches[s.cwd] ?? "" }), kept.folded, words !== ""));
+  }, [data, old, words, kept, by, nameOf, branches]);
   useLayoutEffect(() => {
-    listed.sessions = rows.flatMap((r) => r.session?.id ?? []);
+    listed.sessions = [...new Set(rows.flatMap((r) => r.session?.id ?? []))];
     return () => void (listed.sessions = []);
   }, [rows]);
   if (isPending) return <Skeleton lines={8} />;
@@ -123,7 +129,7 @@ function Rows({ box, rows, chosen }: { box: Props["box"]; rows: readonly Row[]; 
         return (
           <section key={section.key} aria-label={safeName(section.name)} className="session-row" style={{ height: (entries.at(-1) ?? head).end - head.start, ...at(head.start - above) }}>
             <div className="session-row" {...line(head)}>
-              {section.cwd ? <FolderHead cwd={section.cwd} name={section.name} sessions={section.sessions} open={section.open} /> : <h2>{section.name}</h2>}
+              {section.fold ? <GroupHead fold={section.fold} name={section.name} tip={section.tip} sessions={section.sessions} open={section.open} /> : <h2>{section.name}</h2>}
             </div>
             {entries.length > 0 && (
               <ul className="plain">

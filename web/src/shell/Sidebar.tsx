@@ -1,14 +1,17 @@
-import { Plus, Search } from "lucide-react";
-import { memo, useRef, useState } from "react";
+import { Check, ListFilter, Plus, Search } from "lucide-react";
+import { type KeyboardEvent, memo, useRef, useState } from "react";
 import { useFleet, useRequests, useSessions } from "../api/queries";
 import { sessionPath, useRoute } from "../lib/router";
 import { safeName } from "../lib/safe";
-import { useView } from "../lib/state";
+import { useSettings, useView } from "../lib/state";
 import { gist, shortly } from "../requests/words";
 import { Button } from "../ui/Button";
 import { Link } from "../ui/Link";
+import { Menu } from "../ui/Menu";
 import { Brand } from "./Brand";
 import { Messages } from "./Messages";
+import { LabelDialog, PickedBar } from "./PickedBar";
+import { unpickAll, usePicked } from "./picked";
 import { has, SessionList, wordsOf } from "./SessionList";
 
 const pages = [
@@ -21,14 +24,29 @@ const pages = [
   { page: "settings", name: "Settings" },
 ] as const;
 
+const groupings = [
+  { by: "folder", name: "By folder" },
+  { by: "branch", name: "By branch" },
+  { by: "agent", name: "By agent" },
+  { by: "label", name: "By label" },
+] as const;
+
+/** Escape lets go of what is selected, before it stops anything. */
+function onKeyDown(e: KeyboardEvent): void {
+  if (e.key !== "Escape" || e.defaultPrevented || usePicked.getState().ids.length === 0) return;
+  e.preventDefault();
+  unpickAll();
+}
+
 /** Drawn again for its own reasons only: what it stands beside changes many times a second. */
 export const Sidebar = memo(function Sidebar() {
   const route = useRoute();
   const list = useRef<HTMLDivElement>(null);
   const [words, setWords] = useState("");
+  const listBy = useSettings((s) => s.listBy);
   const fleet = !!useFleet().data?.node;
   return (
-    <nav className="pane side" aria-label="Sessions">
+    <nav className="pane side" aria-label="Sessions" onKeyDown={onKeyDown}>
       <div className="bar">
         <Brand />
         <span className="grow" />
@@ -37,7 +55,13 @@ export const Sidebar = memo(function Sidebar() {
       </div>
       <div className="search">
         <input className="input" type="search" placeholder="Search" aria-label="Search sessions and messages" value={words} onChange={(e) => setWords(e.target.value)} />
+        <Menu
+          trigger={<Button look="quiet" label="Group sessions"><ListFilter size={16} /></Button>}
+          entries={groupings.map(({ by, name }) => ({ label: name, icon: <Check size={14} className={by === listBy ? "" : "unset"} aria-label={by === listBy ? "Now" : undefined} aria-hidden={by !== listBy} />, onSelect: () => useSettings.setState({ listBy: by }) }))}
+        />
       </div>
+      <PickedBar />
+      <LabelDialog />
       <div ref={list} className="list">
         <div>{route.page !== "home" && <NeedsYou words={words} />}</div>
         <SessionList box={list} words={words} chosen={route.page === "session" ? route.session : ""} />

@@ -15,7 +15,7 @@ import { attempt } from "../lib/toast";
 import { isWorking } from "../model/lists";
 import { focusFirstRequest, inText } from "../requests/useFocus";
 import { showRight, toggleRight } from "./rightPane";
-import { listed } from "./SessionList";
+import { listed } from "./picked";
 import { toggleTerminal } from "../terminal/Dock";
 import { rewind } from "./sessionActions";
 

@@ -1,10 +1,10 @@
-// What the server keeps about sessions for all devices: pinned, put away, seen.
+// What the server keeps about sessions for all devices: pinned, put away, seen, labelled.
 
 import { call } from "../api/http";
 
-export interface Marks { pinned: string[]; archived: string[]; /** By session: what happened until then was seen. */ seen: Record<string, string> }
+export interface Marks { pinned: string[]; archived: string[]; /** By session: what happened until then was seen. */ seen: Record<string, string>; /** By session. */ labels: Record<string, string[]> }
 
-type Change = Partial<Record<"pin" | "unpin" | "archive" | "unarchive" | "seen", string[]>>;
+type Change = Partial<Record<"pin" | "unpin" | "archive" | "unarchive" | "seen", string[]>> & /** By label: sessions. */ Partial<Record<"label" | "unlabel", Record<string, string[]>>>;
 
 const most = 1_000; // that the server takes at once
 let pending = 0;
@@ -12,7 +12,7 @@ let pending = 0;
 export async function changeMarks(change: Change): Promise<Marks> {
   pending++;
   try {
-    return await call<Marks>("/v1/marks", { method: "PATCH", body: Object.fromEntries(Object.entries(change).map(([what, ids]) => [what, ids.slice(-most)])) });
+    return await call<Marks>("/v1/marks", { method: "PATCH", body: Object.fromEntries(Object.entries(change).map(([what, ids]) => [what, Array.isArray(ids) ? ids.slice(-most) : ids])) });
   } finally {
     pending--;
   }
