@@ -1,4 +1,5 @@
 import axe from "axe-core";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
@@ -167,6 +168,30 @@ it("sessions get labels, are grouped by them, and are selected to do one thing t
   await page.getByRole("menuitem", { name: "Labels…" }).click();
   await page.getByRole("button", { name: "Take night shift away" }).click();
   await group.waitFor({ state: "detached" });
+  expect(watch.problems).toEqual([]);
+  await context.close();
+});
+
+it("sessions of a race are folded under it", async () => {
+  const { context, page, watch } = await open();
+  const repo = join(server.project, "..", "repo");
+  mkdirSync(repo);
+  const git = (...args: string[]) => execFileSync("git", ["-C", repo, "-c", "user.name=t", "-c", "user.email=t@t", ...args]);
+  git("init", "-q", "-b", "main");
+  git("commit", "-q", "--allow-empty", "-m", "one");
+  await server.session({ title: "beside it", cwd: repo });
+  const race = (await server.api<{ id: string }>("POST", "/v1/races", { cwd: repo, task: "list files", agents: ["native", "native"] })).body.id;
+  const racers = async () => (await server.api<{ racers: { session?: string }[] }>("GET", `/v1/races/${race}`)).body.racers.filter((r) => r.session).length;
+  await expect.poll(racers).toBe(2);
+  await page.reload();
+  await live(page);
+  const side = page.getByRole("navigation", { name: "Sessions" });
+  const group = side.getByRole("region", { name: "Race: list files" });
+  await group.getByText("2", { exact: true }).waitFor();
+  expect(await group.locator("[data-session]").count()).toBe(0);
+  expect(await side.getByRole("region", { name: "repo" }).locator("[data-session]").count()).toBe(1);
+  await group.getByRole("button", { name: /Race: list files/ }).first().click();
+  await expect.poll(() => group.locator("[data-session]").count()).toBe(2);
   expect(watch.problems).toEqual([]);
   await context.close();
 });

@@ -15,12 +15,10 @@ import { useMissed } from "../stream/missed";
 import { Button } from "../ui/Button";
 import { Link } from "../ui/Link";
 import { LateMenu, Menu } from "../ui/Menu";
-import { keep, useKept } from "./kept";
+import { archive, foldedFirst, keep, useKept } from "./kept";
 import { listed, pick, usePicked } from "./picked";
 
 const stateWords = { needs: "needs you", busy: "working", failed: "failed", done: "finished", idle: "idle" };
-
-export const archive = "archived"; // it is folded until it is asked for
 
 interface HeadProps { /** Under this it is folded. */ fold: string; name: string; tip: string; sessions: Session[]; open: boolean }
 
@@ -29,7 +27,7 @@ export const GroupHead = memo(function GroupHead({ fold, name, tip, sessions, op
   const title = safeName(name);
   const resting = sessions.filter((s) => !isWorking(s.state) && s.open_requests === 0).map((s) => s.id);
   const working = sessions.filter((s) => isWorking(s.state)).length;
-  const flip = () => keep("folded", fold === archive ? !open : open, fold);
+  const flip = () => keep("folded", foldedFirst(fold) ? !open : open, fold);
   return (
     <h2 title={safeName(tip)} className="folder">
       <button type="button" className="fold" aria-expanded={open} onClick={flip}>

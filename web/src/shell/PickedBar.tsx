@@ -22,12 +22,16 @@ export function PickedBar() {
   };
   return (
     <div className="picked-bar small" role="group" aria-label="Selected sessions">
-      <span className="grow dim" role="status">{ids.length} selected</span>
-      <Button tiny look="quiet" onClick={archive}>Archive</Button>
-      <Button tiny look="quiet" onClick={() => usePicked.setState({ labelling: ids })}>Label</Button>
-      <Button tiny look="quiet" title="Stop the turns that run" disabled={working.length === 0} onClick={() => together("Stopped", working, (s) => api.interrupt(s.id))}>Stop</Button>
-      <Button tiny look="quiet" title="End the agents' processes" onClick={() => together("Closed", picked, (s) => api.closeSession(s.id))}>Close</Button>
-      <Button tiny look="quiet" label="Select nothing" onClick={unpickAll}><X size={14} /></Button>
+      <div>
+        <span className="grow dim" role="status">{ids.length} selected</span>
+        <Button tiny look="quiet" label="Select nothing" onClick={unpickAll}><X size={14} /></Button>
+      </div>
+      <div>
+        <Button tiny look="quiet" onClick={archive}>Archive</Button>
+        <Button tiny look="quiet" onClick={() => usePicked.setState({ labelling: ids })}>Label</Button>
+        <Button tiny look="quiet" title="Stop the turns that run" disabled={working.length === 0} onClick={() => together("Stopped", working, (s) => api.interrupt(s.id))}>Stop</Button>
+        <Button tiny look="quiet" title="End the agents' processes" onClick={() => together("Closed", picked, (s) => api.closeSession(s.id))}>Close</Button>
+      </div>
     </div>
   );
 }
@@ -49,7 +53,7 @@ export function LabelDialog() {
   };
   return (
     <Dialog title={ids.length === 1 ? "Labels" : `Labels of ${ids.length} sessions`} description="Words by which sessions are found and grouped" onClose={() => usePicked.setState({ labelling: [] })}>
-      <form className="row" onSubmit={(e) => { e.preventDefault(); add(); }}>
+      <form className="row labels-form" onSubmit={(e) => { e.preventDefault(); add(); }}>
         <input className="input" aria-label="New label" placeholder="New label" maxLength={longest} list="known-labels" autoFocus value={word} onChange={(e) => setWord(e.target.value)} />
         <button type="submit" className="button primary" disabled={!word.trim()}>Add</button>
         <datalist id="known-labels">{known.map((l) => <option key={l} value={l} />)}</datalist>

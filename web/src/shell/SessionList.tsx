@@ -10,8 +10,9 @@ import { useNow } from "../lib/now";
 import { safeName } from "../lib/safe";
 import { useSettings } from "../lib/state";
 import { Skeleton } from "../ui/Lazy";
-import { archive, Entry, GroupHead } from "./Entry";
-import { arrange, type Groups, useKept } from "./kept";
+import { Entry, GroupHead } from "./Entry";
+import { archive, arrange, foldedFirst, type Groups, useKept } from "./kept";
+import { useParents } from "../work/parents";
 import { listed } from "./picked";
 
 /** Whether all the words occur. */
@@ -25,11 +26,12 @@ interface Section { key: string; name: string; tip: string; /** Under this it is
 /** A line of the list: the head of a section, or a session, which is the nth of its section. */
 interface Row { key: string; section: Section; /** The number of the line with the section's head. */ head: number; index: number; session?: Session; nth: number }
 
-function sectionsOf({ pinned, groups, archived }: Groups, folded: readonly string[], searching: boolean): Section[] {
+function sectionsOf({ pinned, groups, work, archived }: Groups, folded: readonly string[], searching: boolean): Section[] {
+  const open = (fold: string) => searching || folded.includes(fold) === foldedFirst(fold);
   return [
     { key: "pinned", name: "Pinned", tip: "", fold: "", sessions: pinned, open: true },
-    ...groups.map((g) => ({ key: `group ${g.key}`, name: g.name, tip: g.tip, fold: g.key, sessions: g.sessions, open: searching || !folded.includes(g.key) })),
-    { key: archive, name: "Archived", tip: "", fold: archive, sessions: archived, open: searching || folded.includes(archive) },
+    ...[...groups, ...work].map((g) => ({ key: `group ${g.key}`, name: g.name, tip: g.tip, fold: g.key, sessions: g.sessions, open: open(g.key) })),
+    { key: archive, name: "Archived", tip: "", fold: archive, sessions: archived, open: open(archive) },
   ].filter((s) => s.sessions.length > 0);
 }
 
@@ -56,11 +58,12 @@ export function SessionList({ box, words, chosen }: Props) {
   const touch = useTouch();
   const { nameOf } = useNames();
   const by = useSettings((s) => s.listBy);
+  const parentOf = useParents();
   const branches = useBranches(by === "branch" ? (data?.items ?? none) : none);
   const rows = useMemo(() => {
     const list = [...(data?.items ?? []), ...old].filter((s) => has(wordsOf(s, kept.labels[s.id]), words));
-    return rowsOf(sectionsOf(arrange(list, kept, { by, nameOf, branchOf: (s) => branches[s.cwd] ?? "" }), kept.folded, words !== ""));
-  }, [data, old, words, kept, by, nameOf, branches]);
+    return rowsOf(sectionsOf(arrange(list, kept, { by, nameOf, branchOf: (s) => branches[s.cwd] ?? "", parentOf }), kept.folded, words !== ""));
+  }, [data, old, words, kept, by, nameOf, branches, parentOf]);
   useLayoutEffect(() => {
     listed.sessions = [...new Set(rows.flatMap((r) => r.session?.id ?? []))];
     return () => void (listed.sessions = []);

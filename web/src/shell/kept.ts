@@ -56,10 +56,20 @@ export type ListBy = "folder" | "branch" | "agent" | "label";
 /** Sessions under one head of the list. */
 export interface Group { /** It is folded under this name. */ key: string; name: string; tip: string; sessions: Session[] }
 
-export interface Groups { pinned: Session[]; groups: Group[]; archived: Session[] }
+export interface Groups { pinned: Session[]; groups: Group[]; /** What works for a race, a workflow or a bench. */ work: Group[]; archived: Session[] }
+
+/** What a session works for. */
+export interface Parent { id: string; name: string }
 
 /** How the list is grouped, and what the sessions do not say themselves. */
-export interface Sorting { by: ListBy; nameOf: (s: Session) => string; branchOf: (s: Session) => string }
+export interface Sorting { by: ListBy; nameOf: (s: Session) => string; branchOf: (s: Session) => string; parentOf: (s: Session) => Parent | undefined }
+
+const work = "work ";
+
+export const archive = "archived";
+
+/** Whether what is kept under this name is folded until it is asked for. */
+export const foldedFirst = (fold: string) => fold === archive || fold.startsWith(work);
 
 const without = { branch: "No branch", agent: "No agent", label: "No label" };
 
@@ -77,14 +87,28 @@ function groupsOf(list: readonly Session[], labels: Kept["labels"], { by, nameOf
   return words.map((word) => ({ key: `${by} ${word}`, name: word || without[by], tip: word, sessions: groups.get(word)! }));
 }
 
-/** Pinned sessions first, then the groups in the order of their names, and what was put away. With labels a session is in several groups. */
+/** Those of one parent together, in the order of the newest of them. */
+function worksOf(list: readonly Session[], parentOf: Sorting["parentOf"]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const s of list) {
+    const parent = parentOf(s);
+    if (!parent) continue;
+    const group = groups.get(parent.id) ?? { key: work + parent.id, name: parent.name, tip: parent.name, sessions: [] };
+    group.sessions.push(s);
+    groups.set(parent.id, group);
+  }
+  return [...groups.values()];
+}
+
+/** Pinned sessions first, then the groups in the order of their names, what works for something, and what was put away. With labels a session is in several groups. */
 export function arrange(list: readonly Session[], kept: Pick<Kept, "pinned" | "archived" | "labels">, sorting: Sorting): Groups {
   const pinned = new Set(kept.pinned);
   const away = new Set(kept.archived);
   const rest = list.filter((s) => !pinned.has(s.id) && (!away.has(s.id) || s.open_requests > 0));
   return {
     pinned: list.filter((s) => pinned.has(s.id)),
-    groups: groupsOf(rest, kept.labels, sorting),
+    groups: groupsOf(rest.filter((s) => !sorting.parentOf(s)), kept.labels, sorting),
+    work: worksOf(rest, sorting.parentOf),
     archived: list.filter((s) => away.has(s.id) && !pinned.has(s.id) && s.open_requests === 0),
   };
 }

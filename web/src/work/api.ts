@@ -47,8 +47,8 @@ export const setTopology = (kind: string) => call<Team>("/v1/team/topology", { m
 /** Work is looked at again after a while, in case it was cut off, which nobody tells. */
 const lookAgain = (state: string | undefined) => (state === "running" ? 5_000 : false);
 
-export const useWorkflows = () =>
-  useQuery({ queryKey: [...keys.work, "workflows"], queryFn: ({ signal }) => call<List<WorkflowRun>>("/v1/workflows", { signal }) });
+export const useWorkflows = (every?: number) =>
+  useQuery({ queryKey: [...keys.work, "workflows"], refetchInterval: every ?? false, queryFn: ({ signal }) => call<List<WorkflowRun>>("/v1/workflows", { signal }) });
 export const useWorkflow = (run: string) =>
   useQuery<WorkflowRun>({
     queryKey: [...keys.work, "workflows", run], retry: false, refetchInterval: (q) => lookAgain(q.state.data?.state),
@@ -69,8 +69,8 @@ export interface NewReview { cwd: string; template: string; diff?: string; agent
 export const startReview = (body: NewReview) => post<ReviewReport>("/v1/reviews", body);
 export const resumeReview = (review: string) => post<ReviewReport>(`/v1/reviews/${id(review)}/resume`);
 
-export const useRaces = () =>
-  useQuery({ queryKey: [...keys.work, "races"], queryFn: ({ signal }) => call<List<Race>>("/v1/races", { signal }) });
+export const useRaces = (every?: number) =>
+  useQuery({ queryKey: [...keys.work, "races"], refetchInterval: every ?? false, queryFn: ({ signal }) => call<List<Race>>("/v1/races", { signal }) });
 export const useRace = (race: string) =>
   useQuery<Race>({
     queryKey: [...keys.work, "races", race], retry: false, refetchInterval: (q) => lookAgain(q.state.data?.state),
