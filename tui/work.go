@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -114,10 +115,11 @@ func (m *model) races(string) tea.Cmd {
 		all, err := c.Races(ctx)
 		p := &picker{name: "Races"}
 		for _, x := range all {
-			names := ""
+			var racers strings.Builder
 			for _, r := range x.Racers {
-				names += "  " + oneLine(r.Name)
+				racers.WriteString("  " + oneLine(r.Name))
 			}
+			names := racers.String()
 			p.choices = append(p.choices, choice{
 				label: join(marked(x.State), text(plain, "  "+flat(x.Task)), text(dim, names)),
 				about: when(x.CreatedAt), words: x.Task + " " + x.State + names, pick: parts(raceParts(x)),

@@ -87,7 +87,7 @@ func (c *conversation) filesWith(ctx context.Context, start string) []string {
 	if err != nil {
 		return nil
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	found, err := dir.Find(ctx, start, 200)
 	if err != nil {
 		return nil

@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-sNYM3AP3.js";
