@@ -237,9 +237,13 @@ func (m *model) notice() {
 
 // welcome is the middle without a session.
 func (m *model) welcome(columns, height int) []line {
+	with := "" // nobody has chosen an agent: the server does
+	if m.draftOf.Agent != "" {
+		with = ", with " + m.agentOf()
+	}
 	rows := []line{
 		text(bold, "What should the agent do?"),
-		text(dim, "In "+oneLine(m.draftOf.Cwd)+", with "+m.agentOf()+" in the mode "+m.policyOf().Title()+"."),
+		text(dim, "In "+oneLine(m.draftOf.Cwd)+with+", in the mode "+m.policyOf().Title()+"."),
 		nil,
 		keysLine([]key{{"Enter", "starts"}, {"Shift-Tab", "mode"}}),
 		keysLine([]key{{"/model", "agent and model"}, {"/help", "all keys"}}),
