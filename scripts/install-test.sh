@@ -53,7 +53,15 @@ stand_ins() {
 	local version=0.0.1-test parts=$work/parts
 	packaging/prepare.sh
 	mkdir -p "$parts"
-	$GO build -trimpath -buildvcs=false -ldflags "-s -w -X main.released=$version" -o "$parts/terret" ./cmd/terret
+	local build=($GO build -trimpath -buildvcs=false -ldflags "-s -w -X main.released=$version")
+	"${build[@]}" -o "$parts/terret" ./cmd/terret
+	# Another checkout of the same commit makes the same bytes.
+	mkdir "$work/elsewhere"
+	git ls-files -z | tar --null -T - -cf - | tar -C "$work/elsewhere" -xf -
+	(cd "$work/elsewhere" && "${build[@]}" -o "$parts/again" ./cmd/terret)
+	cmp "$parts/terret" "$parts/again" || fail "the program differs with the folder that it is built in"
+	say "built in two folders: the same bytes"
+	rm -rf "$parts/again" "$work/elsewhere"
 
 	local folder=$parts/terret_${version}_linux_$arch
 	mkdir "$folder"
