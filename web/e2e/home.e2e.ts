@@ -6,7 +6,8 @@ import { live, world } from "./harness";
 const { server, open } = world();
 
 it("work starts, is answered, watched and ticked off from Home", async () => {
-  const { context, page, watch } = await open();
+  // All of Home is in sight: Playwright brings what it clicks in Firefox to the middle.
+  const { context, page, watch } = await open({ viewport: { width: 1440, height: 1200 } });
   await live(page);
   const field = page.getByRole("textbox", { name: "What should the agent do?" });
   await field.fill("run: echo from home");
