@@ -27,26 +27,21 @@ func claudeHTTPSection() section {
 }
 
 func benchClaudeHTTP(ctx context.Context, bin, home string) (rows []row, err error) {
-	program := claudeProgram()
-	if program == "" {
+	b := claudeBench{program: claudeProgram()}
+	if b.program == "" {
 		return []row{{"Claude Code", "not installed: run `make conformance` first", ""}}, nil
 	}
-	model, err := startModel(ctx, home)
+	s, model, err := b.serve(ctx, bin, home)
 	if err != nil {
 		return nil, err
 	}
 	defer model.close()
-	env := claudeEnv(home, model.url)
-	s, err := startServer(ctx, bin, home, append(env, "PATH="+filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))...)
-	if err != nil {
-		return nil, err
-	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	var own, direct []took
 	var starts []time.Duration
 	var cpu time.Duration
 	for range httpPairs {
-		p, err := s.pair(ctx, claudeBench{program: program, work: s.work, env: env})
+		p, err := s.pair(ctx, b)
 		if err != nil {
 			return nil, err
 		}
@@ -59,6 +54,22 @@ func benchClaudeHTTP(ctx context.Context, bin, home string) (rows []row, err err
 		{"POST to `turn.start`", fmt.Sprintf("%.1f ms", ms(medianTime(starts))), ""},
 		{"CPU of the server in a warm turn, mean (Linux)", fmt.Sprintf("%.2f ms", ms(cpu)), ""},
 	}, nil
+}
+
+// serve starts a model and a server on which the program runs, and notes where it works.
+func (b *claudeBench) serve(ctx context.Context, bin, home string) (*server, *served, error) {
+	model, err := startModel(ctx, home)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.env = append(claudeEnv(home, model.url), "PATH="+filepath.Dir(b.program)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	s, err := startServer(ctx, bin, home, b.env...)
+	if err != nil {
+		model.close()
+		return nil, nil, err
+	}
+	b.work = s.work
+	return s, model, nil
 }
 
 // Two processes of the program differ by up to 3 ms a turn for as long as they live, so

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -32,27 +31,22 @@ const (
 )
 
 func benchDoors(ctx context.Context, bin, home string) (rows []row, err error) {
-	program := claudeProgram()
-	if program == "" {
+	b := claudeBench{program: claudeProgram()}
+	if b.program == "" {
 		return []row{{"Claude Code", "not installed: run `make conformance` first", ""}}, nil
 	}
-	model, err := startModel(ctx, home)
+	s, model, err := b.serve(ctx, bin, home)
 	if err != nil {
 		return nil, err
 	}
 	defer model.close()
-	env := append(claudeEnv(home, model.url), "PATH="+filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	s, err := startServer(ctx, bin, home, env...)
-	if err != nil {
-		return nil, err
-	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	plain, err := s.client(ctx, claude.Name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, plain.stream.Close()) }()
-	editor, err := acpByHand([]string{"acp", "--agent", claude.Name})(ctx, agenttest.Place{Program: bin, Dir: s.work, Env: append(clean(home), env...)})
+	editor, err := acpByHand([]string{"acp", "--agent", claude.Name})(ctx, agenttest.Place{Program: bin, Dir: s.work, Env: append(clean(home), b.env...)})
 	if err != nil {
 		return nil, err
 	}
