@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,9 @@ func newSession(d *door, record terret.Session) *session {
 	s.told = teller{s: s, texts: map[string]*said{}, tools: map[string]*shown{}}
 	return s
 }
+
+// sendLimit is how long a stop waits for prompts that are being sent.
+const sendLimit = 3 * time.Second
 
 // patience is how long a server may be gone before prompts that wait for it fail.
 const patience = 3
@@ -333,6 +337,7 @@ func (s *session) cancelTurn(turn string) {
 			s.end(turn, ended{reason: cancelled})
 			return
 		}
+		s.othersSent()
 		record, err := c.Session(s.ctx, s.id)
 		if err == nil && record.Turn == turn {
 			if err = c.Interrupt(s.ctx, s.id); err == nil {
@@ -348,6 +353,28 @@ func (s *session) cancelTurn(turn string) {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-s.ctx.Done():
+		}
+	}
+}
+
+// othersSent waits until what the editor has cancelled on its way to the server is there: with
+// the turn before it already stopped, it would begin, and could end before it is stopped. A
+// large prompt does not hold up the stop for long.
+func (s *session) othersSent() {
+	late := time.After(sendLimit)
+	for {
+		s.mu.Lock()
+		sending := slices.Contains(slices.Collect(maps.Values(s.sending)), true)
+		s.mu.Unlock()
+		if !sending {
+			return
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-late:
+			return
+		case <-s.ctx.Done():
+			return
 		}
 	}
 }
