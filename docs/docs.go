@@ -21,7 +21,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-//go:embed *.md guide/*.md reference/*.md decisions/*.md site/*
+//go:embed *.md guide/*.md reference/*.md decisions/*.md site/* pictures/*.svg
+//go:embed screenshots/desktop-dark-permission.png screenshots/phone-dark-needs-you.png
 var files embed.FS
 
 // first is the page that the site begins with.
@@ -63,10 +64,22 @@ func build(tree fs.FS, version string) (map[string][]byte, error) {
 		return nil, err
 	}
 	site, index := map[string][]byte{}, []entry{}
+	for _, kind := range []string{"pictures/*.svg", "screenshots/*.png"} {
+		names, err := fs.Glob(tree, kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if site[name], err = fs.ReadFile(tree, name); err != nil {
+				return nil, err
+			}
+		}
+	}
 	menu := menuOf(pages)
 	for _, p := range pages {
 		index = append(index, p.entries()...)
 		p.relink(pages)
+		p.showPictures(site)
 		var body, whole bytes.Buffer
 		if err := markdown().Renderer().Render(&body, p.source, p.root); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.file, err)
@@ -193,7 +206,7 @@ func (p *page) target(to string) (file, anchor string) {
 }
 
 // relink makes links between pages lead to pages of the site. Links into the rest of the
-// repository, and pictures, which are not on the site, become text.
+// repository become text.
 func (p *page) relink(pages map[string]*page) {
 	var gone []ast.Node
 	for l := range p.links() {
@@ -220,12 +233,36 @@ func (p *page) relink(pages map[string]*page) {
 		l.Destination = []byte(out)
 	}
 	for _, l := range gone {
-		parent := l.Parent()
-		for c := l.FirstChild(); c != nil; c = l.FirstChild() {
-			parent.InsertBefore(parent, l, c)
-		}
-		parent.RemoveChild(parent, l)
+		unwrap(l)
 	}
+}
+
+// showPictures makes pictures lead to those of the site. One that is not there becomes its
+// description.
+func (p *page) showPictures(site map[string][]byte) {
+	var gone []ast.Node
+	_ = ast.Walk(p.root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if img, ok := n.(*ast.Image); ok && entering {
+			name, _ := p.target(string(img.Destination))
+			img.Destination = []byte(strings.Repeat("../", strings.Count(p.out, "/")) + name)
+			if site[name] == nil {
+				gone = append(gone, img)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, img := range gone {
+		unwrap(img)
+	}
+}
+
+// unwrap puts what is in a node into its place.
+func unwrap(n ast.Node) {
+	parent := n.Parent()
+	for c := n.FirstChild(); c != nil; c = n.FirstChild() {
+		parent.InsertBefore(parent, n, c)
+	}
+	parent.RemoveChild(parent, n)
 }
 
 // entries are what the search knows of a page.

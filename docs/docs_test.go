@@ -69,7 +69,8 @@ func TestLinks(t *testing.T) {
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	site, err := build(fstest.MapFS{
-		"guide/README.md": {Data: []byte("# Guide\n\n[two](two.md) [one](one.md#a-part) [code](../../main.go) [out](https://example.com/x.md)\n")},
+		"guide/README.md": {Data: []byte("# Guide\n\n[two](two.md) [one](one.md#a-part) [code](../../main.go) [out](https://example.com/x.md)\n\n![seen](../pictures/a.svg) ![unseen](../pictures/b.svg)\n")},
+		"pictures/a.svg":  {Data: []byte("<svg/>")},
 		"guide/one.md":    {Data: []byte("# One\n\n## A part\n\nPineapples <script>bad()</script>\n\n| a |\n|---|\n| b |\n")},
 		"guide/two.md":    {Data: []byte("# Two\n\n[up](README.md) [config](../CONFIG.md) [all](../decisions)\n\n```sh\nterret run\n```\n")},
 		"CONFIG.md":       {Data: []byte("# Configuration\n\n[here](#keys)\n\n## Keys\n")},
@@ -83,7 +84,8 @@ func TestBuild(t *testing.T) {
 		t.Errorf("%q", faults)
 	}
 	for name, wants := range map[string][]string{
-		"index.html":      {`<a href="guide/two.html">two</a>`, `<a href="guide/one.html#a-part">one</a>`, " code ", `href="https://example.com/x.md"`, `data-root=""`},
+		"index.html":      {`<a href="guide/two.html">two</a>`, `<a href="guide/one.html#a-part">one</a>`, " code ", `href="https://example.com/x.md"`, `data-root=""`, `<img src="pictures/a.svg" alt="seen"> unseen`},
+		"pictures/a.svg":  {"<svg/>"},
 		"guide/one.html":  {`<h2 id="a-part">`, "<td>b</td>", `data-root="../"`},
 		"guide/two.html":  {`href="../index.html">up<`, `href="../CONFIG.html">config<`, `href="../decisions/index.html">all<`, `<code class="language-sh">`},
 		"CONFIG.html":     {`href="#keys"`},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pictures of the terminal: real conversations with the demo model, in a real
-# terminal. Needs tmux.
+# Makes the pictures of the terminal and a recording of it: real conversations with the demo
+# model, in a real terminal. Needs tmux.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 make -s build
@@ -60,3 +60,31 @@ sees 'Create greet.go'
 answer y 'Bash(git status'
 sleep 2 # the header's branch, and what has changed
 draw "terret" workspace.svg
+run kill-session -t p
+
+# the recording: a request in the workspace, answered, and what it did taken back
+rm -rf "$work/data" "$work/hello/greet_test.go"
+mkdir "$work/frames"
+run new-session -d -s p -x 112 -y 30 \
+	"cd $work/hello && exec env -i HOME=$work TERRET_HOME=$work/data PATH=$PATH TERM=xterm-256color COLORTERM=truecolor USER=you LANG=C.UTF-8 $terret"
+sees 'What should the agent do?'
+(for i in $(seq -w 999); do
+	[ -d "$work/frames" ] || exit 0
+	run capture-pane -e -p -t p 2>/dev/null | sed "s#$work#~#g" >"$work/frames/$i" || exit 0
+	sleep 0.2
+done) &
+type() { for ((i = 0; i < ${#1}; i++)); do run send-keys -t p -l "${1:i:1}"; sleep 0.04; done; sleep 0.3; run send-keys -t p Enter; }
+sleep 1
+type 'create greet.go containing package hello, then run: go vet ./...'
+sees 'Create greet.go'
+sleep 2
+answer y 'Bash(go vet'
+sleep 2
+answer y 'tokens'
+sleep 2
+type '/undo'
+sees 'Reverted 1 file'
+sleep 3
+run kill-session -t p
+wait
+go run ./test/termpic -title "terret" -each 200ms "$work"/frames/[0-9]* >docs/pictures/workspace-play.svg

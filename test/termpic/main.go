@@ -1,5 +1,5 @@
-// Command termpic turns the screen of a terminal, as `tmux capture-pane -e -p`
-// prints it, into an SVG picture.
+// Command termpic turns the screen of a terminal, as `tmux capture-pane -e -p` prints it, into
+// an SVG picture; with the names of files, it turns the screens in them into one that moves.
 package main
 
 import (
@@ -9,7 +9,9 @@ import (
 	"html"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -28,11 +30,36 @@ var palette = map[string]string{
 
 func main() {
 	title := flag.String("title", "terret", "title of the window")
+	each := flag.Duration("each", 200*time.Millisecond, "how long each of several screens is shown")
 	flag.Parse()
-	if err := draw(os.Stdin, os.Stdout, *title); err != nil {
+	if err := run(*title, *each, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "termpic:", err)
 		os.Exit(1)
 	}
+}
+
+func run(title string, each time.Duration, names []string) error {
+	if len(names) == 0 {
+		only, err := read(os.Stdin)
+		if err != nil {
+			return err
+		}
+		return draw(os.Stdout, title, each, []screen{only})
+	}
+	var screens []screen
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		next, err := read(f)
+		_ = f.Close()
+		if err != nil {
+			return err
+		}
+		screens = append(screens, next)
+	}
+	return draw(os.Stdout, title, each, screens)
 }
 
 // style is how text looks.
@@ -48,25 +75,35 @@ type span struct {
 	text   string
 }
 
-func draw(in io.Reader, out io.Writer, title string) error {
-	var lines [][]span
-	columns := 0
+// screen is what a terminal shows.
+type screen struct {
+	lines   [][]span
+	columns int
+}
+
+func read(in io.Reader) (screen, error) {
+	var sc screen
 	var st style
 	s := bufio.NewScanner(in)
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
 		spans, width := parse(s.Text(), &st)
-		lines = append(lines, spans)
-		columns = max(columns, width)
+		sc.lines = append(sc.lines, spans)
+		sc.columns = max(sc.columns, width)
 	}
-	if err := s.Err(); err != nil {
-		return err
+	for len(sc.lines) > 0 && len(sc.lines[len(sc.lines)-1]) == 0 {
+		sc.lines = sc.lines[:len(sc.lines)-1]
 	}
-	for len(lines) > 0 && len(lines[len(lines)-1]) == 0 {
-		lines = lines[:len(lines)-1]
+	return sc, s.Err()
+}
+
+func draw(out io.Writer, title string, each time.Duration, screens []screen) error {
+	columns, rows := 60, 0
+	for _, sc := range screens {
+		columns, rows = max(columns, sc.columns), max(rows, len(sc.lines))
 	}
 	w := bufio.NewWriter(out)
-	width, height := float64(max(columns, 60))*cellWidth+2*margin, len(lines)*lineHeight+barHeight+2*margin
+	width, height := float64(columns)*cellWidth+2*margin, rows*lineHeight+barHeight+2*margin
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" viewBox="0 0 %.0f %d" role="img" aria-label="%s in a terminal">`+"\n",
 		width, height, width, height, html.EscapeString(title))
 	fmt.Fprintf(w, `<rect width="100%%" height="100%%" rx="10" fill="#1e2127"/>`+"\n")
@@ -74,13 +111,65 @@ func draw(in io.Reader, out io.Writer, title string) error {
 		fmt.Fprintf(w, `<circle cx="%d" cy="%d" r="6" fill="%s"/>`+"\n", margin+6+i*20, barHeight/2+4, c)
 	}
 	fmt.Fprintf(w, `<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14" xml:space="preserve">`+"\n")
-	for i, spans := range lines {
-		for _, sp := range spans {
-			writeSpan(w, sp, float64(barHeight+margin+i*lineHeight+lineHeight-5))
+	if len(screens) == 1 {
+		for i, spans := range screens[0].lines {
+			for _, sp := range spans {
+				writeSpan(w, sp, lineAt(i))
+			}
 		}
+	} else {
+		play(w, each, screens)
 	}
 	fmt.Fprint(w, "</g>\n</svg>\n")
 	return w.Flush()
+}
+
+// lineAt is where the text of a line stands.
+func lineAt(i int) float64 { return float64(barHeight + margin + i*lineHeight + lineHeight - 5) }
+
+// play draws screens that follow each other, again and again, and only the last one for those
+// who want nothing to move. A line is written once, however many screens show it.
+func play(w io.Writer, each time.Duration, screens []screen) {
+	var style, uses strings.Builder
+	lines := map[string]int{}
+	ids := func(sc screen) (list []int) {
+		for _, spans := range sc.lines {
+			var b strings.Builder
+			for _, sp := range spans {
+				writeSpan(&b, sp, 0)
+			}
+			id, known := lines[b.String()]
+			if !known {
+				id = len(lines)
+				lines[b.String()] = id
+				fmt.Fprintf(w, `<defs><g id="l%d">%s</g></defs>`+"\n", id, b.String())
+			}
+			list = append(list, id)
+		}
+		return list
+	}
+	whole := each * time.Duration(len(screens))
+	at := func(i int) float64 { return 100 * float64(i) / float64(len(screens)) }
+	for from := 0; from < len(screens); {
+		shown := ids(screens[from])
+		to := from + 1
+		for to < len(screens) && slices.Equal(shown, ids(screens[to])) {
+			to++
+		}
+		last := ""
+		if to == len(screens) {
+			last = " last"
+		}
+		fmt.Fprintf(&style, "@keyframes s%d{0%%{visibility:hidden}%.3f%%{visibility:visible}%.3f%%{visibility:hidden}}\n", from, at(from), at(to))
+		fmt.Fprintf(&uses, `<g class="s%s" style="animation-name:s%d">`, last, from)
+		for i, id := range shown {
+			fmt.Fprintf(&uses, `<use href="#l%d" y="%.0f"/>`, id, lineAt(i))
+		}
+		uses.WriteString("</g>\n")
+		from = to
+	}
+	fmt.Fprintf(w, "<style>.s{visibility:hidden;animation:%dms step-end infinite}\n", whole.Milliseconds())
+	fmt.Fprint(w, style.String(), "@media(prefers-reduced-motion){.s{animation:none}.last{visibility:visible}}</style>\n", uses.String())
 }
 
 func writeSpan(w io.Writer, sp span, y float64) {
