@@ -24,7 +24,7 @@ type EventQuery struct {
 	After   int64 // only events with a greater number
 	Kinds   []terret.Kind
 	Raw     bool // include the agent's own messages, if they were kept
-	// NoDeltas omits pieces of text that a later event holds in full.
+	// NoDeltas omits pieces of text. A message that was broken off is only in its pieces.
 	NoDeltas bool
 	// Follow continues with what is committed from now on; without it the stream ends
 	// after the history.

@@ -58,7 +58,7 @@ func written(what string, schema *huma.Schema, types ...string) *huma.Response {
 // EventFilter selects the events that a reader wants.
 type EventFilter struct {
 	Kinds  []terret.Kind `query:"kinds" doc:"Only these kinds, separated by commas."`
-	Deltas string        `query:"deltas" enum:"0,1" doc:"0 omits pieces of text that a later event holds in full."`
+	Deltas string        `query:"deltas" enum:"0,1" doc:"0 omits pieces of text. A message that was broken off is only in its pieces."`
 	Gates  []terret.Gate `query:"gates" doc:"Gates where agents wait for a decision while this stream is open: pre_tool, prompt, stop, subagent_stop, compact. Needs a token that may decide."`
 	Accept string        `header:"Accept" hidden:"true"`
 }

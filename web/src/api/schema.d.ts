@@ -4776,7 +4776,7 @@ export interface operations {
             query?: {
                 /** @description Only these kinds, separated by commas. */
                 kinds?: string[] | null;
-                /** @description 0 omits pieces of text that a later event holds in full. */
+                /** @description 0 omits pieces of text. A message that was broken off is only in its pieces. */
                 deltas?: "0" | "1";
                 /** @description Gates where agents wait for a decision while this stream is open: pre_tool, prompt, stop, subagent_stop, compact. Needs a token that may decide. */
                 gates?: string[] | null;
@@ -7338,7 +7338,7 @@ export interface operations {
             query?: {
                 /** @description Only these kinds, separated by commas. */
                 kinds?: string[] | null;
-                /** @description 0 omits pieces of text that a later event holds in full. */
+                /** @description 0 omits pieces of text. A message that was broken off is only in its pieces. */
                 deltas?: "0" | "1";
                 /** @description Gates where agents wait for a decision while this stream is open: pre_tool, prompt, stop, subagent_stop, compact. Needs a token that may decide. */
                 gates?: string[] | null;
