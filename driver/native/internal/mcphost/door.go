@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -120,7 +121,30 @@ type grant struct {
 	ClientSecret string           `json:"client_secret,omitempty"`
 	TokenURL     string           `json:"token_url"`
 	AuthStyle    oauth2.AuthStyle `json:"auth_style"`
+	Scopes       []string         `json:"scopes,omitempty"`
 	Token        *oauth2.Token    `json:"token"`
+}
+
+// given are the scopes of a token that was given for these.
+func given(asked []string, t *oauth2.Token) []string {
+	if said, ok := t.Extra("scope").(string); ok {
+		return strings.Fields(said)
+	}
+	return asked
+}
+
+// scopes are those that a person is asked for, if the server names some. Where it wants more
+// than a token allows, they include those that the token has: the new one replaces it.
+func (d *door) scopes(named []string) []string {
+	d.mu.Lock()
+	k, more := d.key, d.refusal != nil && d.refusal.status == http.StatusForbidden
+	d.mu.Unlock()
+	if k == nil || !more {
+		return named
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(named, k.grant.Scopes))))
 }
 
 // load reads the grant that is kept; nil if there is none, or none that can be used: then

@@ -151,7 +151,7 @@ func (s *Servers) refresh(ctx context.Context, name string) {
 	r.problem = ""
 	if err != nil {
 		r.problem = reason(ctx, err, process)
-		if errors.Is(err, errSignIn) {
+		if r.door != nil && r.door.refused() { // whatever the library tried then
 			r.problem = signInFirst
 		}
 		s.o.Log.Warn("an MCP server does not work", "server", name, "error", r.problem)

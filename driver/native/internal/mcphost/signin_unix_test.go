@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -397,5 +398,74 @@ func TestSignedOut(t *testing.T) {
 	}
 	if again, err := store.Get(TokenName(a.URL)); err != nil || again != "" {
 		t.Errorf("the sign-in is back: %v", err)
+	}
+}
+
+// TestMoreScopes is that a person who is asked for more than a token allows is asked for what
+// it allows, too, also by another session. Where no token is good, it is as the server says.
+func TestMoreScopes(t *testing.T) {
+	t.Parallel()
+	a, store := oauthtest.New(t), keys.OpenMCP(t.TempDir()).With(nil)
+	asked := func(d *door, status int, challenge string) string {
+		t.Helper()
+		if _, err := d.TokenSource(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp := &http.Response{StatusCode: status, Header: http.Header{"Www-Authenticate": {"Bearer " + challenge}}, Body: http.NoBody}
+		if err := d.Authorize(t.Context(), req, resp); !errors.Is(err, errSignIn) {
+			t.Fatal(err)
+		}
+		var scope string
+		err = d.signIn(t.Context(), func(ctx context.Context, link string) (string, error) {
+			if u, err := url.Parse(link); err == nil {
+				scope = u.Query().Get("scope")
+			}
+			oauthtest.Browse(t, link)
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scope
+	}
+	one := func() *door {
+		return &door{address: a.URL, tokens: store, client: http.DefaultClient, shut: func() {}}
+	}
+	d := one()
+	if got := asked(d, http.StatusUnauthorized, `scope="read"`); got != "read" {
+		t.Errorf("first it asks for %q", got)
+	}
+	if got := asked(d, http.StatusForbidden, `error="insufficient_scope", scope="write read"`); got != "read write" {
+		t.Errorf("for more it asks for %q", got)
+	}
+	if got := asked(one(), http.StatusForbidden, `error="insufficient_scope", scope="delete"`); got != "delete read write" {
+		t.Errorf("another session asks for %q", got)
+	}
+	if got := asked(one(), http.StatusUnauthorized, `scope="read"`); got != "read" {
+		t.Errorf("without a good token it asks for %q", got)
+	}
+}
+
+// TestRefusedFirst is a server of which only the first request says that a person must sign in.
+func TestRefusedFirst(t *testing.T) {
+	t.Parallel()
+	refused := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if refused {
+			http.Error(w, "I do not know that", http.StatusBadRequest)
+			return
+		}
+		refused = true
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+	}))
+	t.Cleanup(server.Close)
+	s := guest(t, &oauthtest.Authority{URL: server.URL}, keys.OpenMCP(t.TempDir()).With(nil), io.Discard, nil)
+	if got := s.problemOf("bird"); got != signInFirst {
+		t.Errorf("it says %q", got)
 	}
 }
