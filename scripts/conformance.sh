@@ -70,6 +70,7 @@ run "what the suite does not look at" -run "^TestReal" ./driver/claude ./driver/
 run "searches with ripgrep, of which an agent brings one" -run '^TestRipgrep' ./driver/native/internal/tools
 run "the command line with the real Claude Code" -parallel 4 -run '^TestClaudeScripts$' ./cmd/terret
 run "doors, with clients of others" -parallel 2 -run '^Test(ACP|MCP|OpenAI)Stories$' ./cmd/terret
+run "the official suite of MCP, on /mcp and on the native agent" -run '^TestMCP(Server|Client)Suite$' ./cmd/terret ./driver/native/internal/mcphost
 run "sessions that people had with agents themselves" -parallel 2 -run '^TestDiscoverStories$' ./cmd/terret
 run "terminals: the full-screen workspace, and an agent in one of its own" -parallel 2 -run '^Test(HookedTerminal|WorkspaceClaude)$' ./cmd/terret
 run "one story over HTTP with every agent" -parallel 2 -timeout 20m -run '^TestAgentStories$' ./cmd/terret

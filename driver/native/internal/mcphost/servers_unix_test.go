@@ -61,6 +61,12 @@ func parrot() *mcp.Server {
 // serve is the child process.
 func serve(name string) {
 	switch name {
+	case "guest":
+		if err := visit(os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	case "mute":
 		_, _ = os.Stdin.Read(make([]byte, 1<<20))
 		time.Sleep(time.Hour)
