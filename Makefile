@@ -108,8 +108,13 @@ fmt: $(TOOLS)/golangci-lint ## format the code (minutes at first)
 	$(TOOLS)/golangci-lint fmt ./...
 
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint ## lint the code (minutes at first)
+lint: spell $(TOOLS)/golangci-lint ## lint the code (minutes at first)
 	$(TOOLS)/golangci-lint run ./...
+
+# The linter looks at Go's comments by the same list; "signins" is in a name of the API.
+.PHONY: spell
+spell: $(TOOLS)/misspell ## look for words that are often misspelt, in pages and in the web UI (at once)
+	@git ls-files -z '*.md' '*.ts' '*.tsx' | xargs -0 $(TOOLS)/misspell -error -i signins
 
 # Both use their recommended rules, with every warning an error. Only the installation
 # needs the network.
@@ -241,3 +246,7 @@ $(TOOLS)/goreleaser: tools/goreleaser/go.mod
 $(TOOLS)/golangci-lint: tools/go.mod
 	@mkdir -p $(TOOLS)
 	cd tools && $(GO) build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(TOOLS)/misspell: tools/go.mod
+	@mkdir -p $(TOOLS)
+	cd tools && $(GO) build -o $@ github.com/golangci/misspell/cmd/misspell
