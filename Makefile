@@ -230,9 +230,10 @@ check: ## check generated files, formatting, lint, the OpenAPI description, go.m
 # No file of ours is for one kind of processor, so one of each system will do; ALL=1 builds
 # for both kinds, as a release does.
 .PHONY: cross
-cross: ## build for every system (Windows builds, but does not run yet; minutes)
+cross: ## build for other systems (Windows builds, but does not run yet; ALL=1: every system, and vet for Windows; minutes)
 	@for p in darwin/arm64 windows/amd64 $(if $(ALL),linux/amd64 linux/arm64 darwin/amd64); do \
 		echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./... || exit 1; done
+	$(if $(ALL),GOOS=windows $(GO) vet ./...)
 
 .PHONY: clean
 clean: ## remove build output (at once)
