@@ -52,6 +52,9 @@ type Config struct {
 	// Setup, if set, is asked before each turn for what must be run in the session's folder
 	// first; nil means nothing.
 	Setup func(s terret.Session) *Setup
+	// Title, if set, finds a title for a session from its first prompt. It is called once for
+	// each session that has none, which is called by the first line of the prompt until then.
+	Title func(ctx context.Context, prompt string) (string, error)
 	// Secrets are the secrets that agents are given, by name. In the log
 	// "[redacted:NAME]" replaces them; secrets shorter than eight bytes are not
 	// replaced.
@@ -100,6 +103,7 @@ type Engine struct {
 	log     *slog.Logger
 	drivers map[string]terret.Driver
 	secrets *redact.Redactor // nil if there are none
+	titling chan struct{}    // has room for the titles that are looked for at once
 
 	life context.Context // ends when Close has done its work
 	end  context.CancelCauseFunc

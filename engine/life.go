@@ -31,7 +31,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		seed: maphash.MakeSeed(),
-		cfg:  cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets),
+		cfg:  cfg, store: cfg.Store, log: cfg.Log, secrets: redact.Known(cfg.Secrets), titling: make(chan struct{}, maxTitling),
 		drivers: map[string]terret.Driver{}, live: map[string]*live{}, claiming: map[string]chan struct{}{}, deciding: map[string]int{}, wakes: map[string]bool{},
 	}
 	if e.log == nil {

@@ -36,6 +36,7 @@ func (l *live) begin(r beginning) *turn {
 	out := l.put(nil, terret.Event{By: r.By, Data: start})
 	if title := titleOf(r.Prompt.Blocks); l.session.Title == "" && title != "" && r.command == nil {
 		out = l.put(out, terret.Event{Data: terret.SessionUpdated{Title: &title}})
+		l.e.findTitle(l, title, terret.TextOf(r.Prompt.Blocks))
 	}
 	w := &journal.Write{Events: l.to(starting, out)}
 	if r.taken != "" {

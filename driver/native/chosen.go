@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -25,6 +26,16 @@ func (d *Driver) choose(name string, in terret.Settings) (*chosen, error) {
 	}
 	c.model, err = d.model(name, c.card)
 	return c, err
+}
+
+// Complete asks a model once, without tools, and returns what it says.
+func (d *Driver) Complete(ctx context.Context, model, system, prompt string) (string, error) {
+	c, err := d.choose(model, terret.Settings{})
+	if err != nil {
+		return "", err
+	}
+	r, err := c.generate(ctx, query{system: system, messages: []message{{role: terret.RoleUser, blocks: []terret.Block{terret.Text(prompt)}}}}, func(piece) error { return ctx.Err() })
+	return terret.TextOf(r.blocks), err
 }
 
 // describe says what is known about a model of that name, which need not exist.

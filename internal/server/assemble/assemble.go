@@ -177,7 +177,7 @@ func (h *Harness) engineConfig() engine.Config {
 	}
 	out := engine.Config{
 		Store: h.Store, Drivers: h.Agents.fixed, Lookup: h.Agents.Lookup, Log: o.Log, Home: h.Home, Node: h.Node(), Env: o.Env,
-		Trust: h.Trusts, Roles: h.Roles.For, Setup: h.setup, Secrets: redact.FromEnv(o.Env),
+		Trust: h.Trusts, Roles: h.Roles.For, Setup: h.setup, Title: h.title(), Secrets: redact.FromEnv(o.Env),
 		IdleAfter: time.Duration(c.IdleAfter), Silence: time.Duration(c.SilentAfter), InterruptGrace: time.Duration(c.InterruptGrace), Timeouts: timeouts, Unattended: c.Unattended,
 		Undo: engine.UndoLimits{Off: c.Undo.Off, MaxFiles: c.Undo.MaxFiles, MaxBytes: c.Undo.MaxBytes},
 		Pool: engine.Pool{Size: c.Pool.Size, Keys: c.Pool.Keys, MaxMemory: c.Pool.MaxMemory},
