@@ -168,4 +168,10 @@ type Watcher interface {
 }
 
 // Watchers makes those drivers, by the name of the agent that runs.
-func Watchers() map[string]Watcher { return map[string]Watcher{claude.Name: claude.NewWatched()} }
+func Watchers() map[string]Watcher {
+	out := map[string]Watcher{}
+	for agent, w := range claude.NewWatched() {
+		out[agent] = w
+	}
+	return out
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/driver/internal/seat"
 )
 
 // hookCallback handles a call of one of our hooks.
@@ -78,6 +79,14 @@ type hookSpecific struct {
 	PermissionDecisionReason string            `json:"permissionDecisionReason,omitempty"`
 	UpdatedInput             terret.JSON       `json:"updatedInput,omitempty"`
 	Decision                 *permissionAnswer `json:"decision,omitempty"`
+}
+
+// encodeHook is what a hook prints; nothing if it has no opinion.
+func encodeHook(out hookOutput) []byte {
+	if out == (hookOutput{}) {
+		return nil
+	}
+	return seat.Encode(out)
 }
 
 // answerHook is the answer of a hook with that name for a decision.

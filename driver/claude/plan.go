@@ -13,7 +13,7 @@ type planItem struct{ id, text, status string }
 // planned reports the to-do list after a tool has changed it.
 func (t *translator) planned(c *toolCall, extra toolOutcome) {
 	f := decodeInput(c.input)
-	switch c.name {
+	switch t.known(c.name) {
 	case "TodoWrite":
 		t.plan = nil
 		for _, d := range f.Todos {

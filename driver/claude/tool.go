@@ -69,10 +69,10 @@ func (t *translator) tell(c *toolCall) {
 
 // toolPre is the event for a call before it runs.
 func (t *translator) toolPre(id, name string, input terret.JSON) terret.ToolPre {
-	f := decodeInput(input)
+	f, known := decodeInput(input), t.known(name)
 	return terret.ToolPre{
-		ToolID: id, Name: name, Class: classOf(name), Input: input,
-		Title: f.title(name, t.session.cwd), Paths: f.paths(), Diff: f.diff(name, t.session.cwd, t.opts.read),
+		ToolID: id, Name: name, Class: classOf(known), Input: input,
+		Title: f.title(known, t.session.cwd), Paths: f.paths(), Diff: f.diff(known, t.session.cwd, t.opts.read),
 	}
 }
 
@@ -147,7 +147,7 @@ func (t *translator) failTool(c *toolCall, m *userMessage, b contentBlock, struc
 
 // changed reports the file that a tool has changed.
 func (t *translator) changed(c *toolCall, extra toolOutcome) {
-	if extra.FilePath == "" || classOf(c.name) != terret.ClassEdit {
+	if extra.FilePath == "" || classOf(t.known(c.name)) != terret.ClassEdit {
 		return
 	}
 	change := "modified"

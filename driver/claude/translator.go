@@ -33,6 +33,8 @@ type options struct {
 	// preToolHook says that a PreToolUse hook is registered over the stream. Then the
 	// request at that hook reports a tool call, and not the message that holds it.
 	preToolHook bool
+	// tools are Claude Code's names for the tools of an agent that was made after it.
+	tools map[string]string
 	// read, if set, returns the content of a file, for the diffs of edits that have not
 	// been made yet.
 	read func(path string) (content string, ok bool)

@@ -18,36 +18,45 @@ import (
 	"github.com/terret-dev/terret/internal/brief"
 )
 
-// WatchedName is the agent of the sessions that [Watched] has.
-const WatchedName = "claude-terminal"
-
 // Watched is the Driver of sessions that people run themselves, in a terminal of their
 // own. It starts nothing: the agent's hooks report what happens there ([Watched.Report]),
-// and what the agent asks about can be decided in the terminal and here; whoever is first
-// counts. It is safe for concurrent use.
+// and what the agent asks about can be decided in the terminal and here, if its hooks allow
+// for that; whoever is first counts. It is safe for concurrent use.
 type Watched struct {
+	terminal
+	name   string
 	mu     sync.Mutex
 	agents map[string]*watched // by session
 }
 
-// NewWatched makes a Watched.
-func NewWatched() *Watched { return &Watched{agents: map[string]*watched{}} }
+// NewWatched makes a Watched for each agent with such hooks, by the agent's name.
+func NewWatched() map[string]*Watched {
+	out := map[string]*Watched{}
+	for agent, about := range terminals {
+		out[agent] = &Watched{terminal: about, name: agent + "-terminal", agents: map[string]*watched{}}
+	}
+	return out
+}
 
 // Name implements terret.Driver.
-func (d *Watched) Name() string { return WatchedName }
+func (d *Watched) Name() string { return d.name }
 
 // Describe implements terret.Describer.
 func (d *Watched) Describe() terret.Description {
-	can := watchedCapabilities()
-	return terret.Description{Title: "Claude Code in a terminal", Can: &can, Watched: true}
+	can := d.capabilities()
+	return terret.Description{Title: d.title + " in a terminal", Can: &can, Watched: true}
 }
 
-func watchedCapabilities() terret.Capabilities {
+func (d *Watched) capabilities() terret.Capabilities {
 	c := terret.Capabilities{Abilities: map[terret.Capability]terret.Ability{}, Oversight: terret.OversightAsked}
 	for _, name := range terret.AllCapabilities() {
 		c.Abilities[name] = terret.Ability{Reason: "the session runs in a terminal of its own"}
 	}
-	for _, name := range []terret.Capability{terret.CanPermissions, terret.CanQuestions, terret.CanPlan, terret.CanHooks, terret.CanSubagents, terret.CanMultiTurn} {
+	can := []terret.Capability{terret.CanSubagents, terret.CanMultiTurn}
+	if !d.holds {
+		can = append(can, terret.CanPermissions, terret.CanQuestions, terret.CanPlan, terret.CanHooks)
+	}
+	for _, name := range can {
 		c.Abilities[name] = terret.Ability{OK: true, By: terret.ByAgent}
 	}
 	return c
@@ -55,9 +64,9 @@ func watchedCapabilities() terret.Capabilities {
 
 // Open implements terret.Driver.
 func (d *Watched) Open(_ context.Context, r terret.OpenRequest) (terret.Agent, error) {
-	t := newTranslator(options{nativeID: string(r.Session.NativeID)})
+	t := newTranslator(options{nativeID: string(r.Session.NativeID), tools: d.tools})
 	t.session.cwd = r.Session.Cwd
-	a := &watched{d: d, id: r.Session.ID, host: r.Host, t: t, asks: map[string]context.CancelFunc{}, texts: map[string]string{}, titled: r.Session.Title != ""}
+	a := &watched{d: d, id: r.Session.ID, host: r.Host, t: t, asks: map[string]context.CancelFunc{}, texts: map[string]string{}, calls: map[string]string{}, titled: r.Session.Title != ""}
 	a.life, a.end = context.WithCancel(context.Background())
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,10 +100,12 @@ type watched struct {
 
 	mu     sync.Mutex
 	t      *translator
-	over   context.CancelFunc // the turn's look for stops ends; nil if there is none
+	turn   context.Context    // ends with the turn
+	over   context.CancelFunc // ends it
 	began  time.Time          // when the turn did; zero if none runs
 	asks   map[string]context.CancelFunc
 	texts  map[string]string // of messages that are being shown, by id
+	calls  map[string]string // ids of calls that were judged before they had any, by theirs
 	said   string            // the last whole text
 	titled bool
 }
@@ -124,7 +135,7 @@ func (a *watched) Close(context.Context) error {
 }
 
 // Capabilities implements terret.Agent.
-func (a *watched) Capabilities() terret.Capabilities { return watchedCapabilities() }
+func (a *watched) Capabilities() terret.Capabilities { return a.d.capabilities() }
 
 // watchedInput is the input of any hook of an interactive session.
 type watchedInput struct {
@@ -144,6 +155,9 @@ type watchedInput struct {
 	Index            int             `json:"index"`
 	Final            bool            `json:"final"`
 	Delta            string          `json:"delta"`
+	DisplayedText    string          `json:"displayed_text"` // Qwen Code: all of it so far
+	IsFinal          bool            `json:"is_final"`
+	ErrorDetails     string          `json:"error_details"`
 	Message          string          `json:"message"`
 	NotificationType string          `json:"notification_type"`
 	AgentType        string          `json:"agent_type"`
@@ -187,11 +201,11 @@ func (a *watched) report(ctx context.Context, line []byte) ([]byte, error) {
 	if q.Gate == terret.GateStop && (err != nil || d.Behavior != terret.BehaviorBlock) && ctx.Err() == nil {
 		t.begin(line, time.Now())
 		decode(line, &t.head)
-		a.finish(terret.TurnComplete{Text: in.LastAssistantMessage, StopReason: "end_turn", DurationMS: t.now.Sub(a.began).Milliseconds()})
+		a.complete(&in)
 		events, _ := t.take()
 		err = cmp.Or(err, a.host.Emit(context.WithoutCancel(ctx), events, nil))
 	}
-	if d.Gate == terret.GatePermission && d.Behavior == terret.BehaviorDeny && err == nil {
+	if (d.Gate == terret.GatePermission || d.Gate == terret.GatePreTool) && d.Behavior == terret.BehaviorDeny && err == nil {
 		a.refused(about, d)
 	}
 	if err != nil || !slices.Contains(deciders, d.Source) {
@@ -209,12 +223,16 @@ func (a *watched) translate(in *watchedInput) (q *terret.Ask, answer func(terret
 		t.session.cwd = cmp.Or(in.Cwd, t.session.cwd)
 		source := map[string]string{"startup": "new"}[in.Source]
 		t.emit(terret.SessionStart{
-			Source: cmp.Or(source, in.Source, "new"), Agent: WatchedName, NativeID: t.head.SessionID, Model: in.Model, Cwd: t.session.cwd, PermissionMode: in.PermissionMode,
+			Source: cmp.Or(source, in.Source, "new"), Agent: a.d.name, NativeID: t.head.SessionID, Model: in.Model, Cwd: t.session.cwd, PermissionMode: in.PermissionMode,
 		})
 	case "SessionEnd":
 		a.finish(terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted, Message: "the session in the terminal ended"}})
 		t.emit(terret.SessionEnd{Reason: "closed", NativeReason: in.Reason})
 	case "UserPromptSubmit":
+		if in.Prompt == "" { // Qwen Code: the turn goes on after a call
+			a.start(in)
+			break
+		}
 		a.finish(terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted, Message: "stopped in the terminal"}})
 		a.start(in)
 		if title := brief.Line(in.Prompt); !a.titled && title != "" {
@@ -226,10 +244,19 @@ func (a *watched) translate(in *watchedInput) (q *terret.Ask, answer func(terret
 		a.display(in)
 	case "PreToolUse":
 		a.start(in)
+		if a.d.holds {
+			if c := a.callLike(in, true); c != nil {
+				c.asked, a.calls[in.ToolUseID] = false, c.id
+				break
+			}
+		}
 		c := t.call(in.ToolUseID, in.ToolName, actor, parent)
 		c.input = whole(in.ToolInput, nil)
 		t.tell(c)
 	case "PermissionRequest":
+		if a.d.holds {
+			return a.judge(in, actor, parent)
+		}
 		return a.ask(in, actor, parent)
 	case "PostToolUse", "PostToolUseFailure":
 		a.result(in, actor, parent)
@@ -238,17 +265,18 @@ func (a *watched) translate(in *watchedInput) (q *terret.Ask, answer func(terret
 			break
 		}
 		a.say(in.LastAssistantMessage)
+		if a.d.holds {
+			a.complete(in)
+			break
+		}
 		q = &terret.Ask{Gate: terret.GateStop, Event: terret.Event{Source: in.HookEventName, Data: terret.StopRequest{
 			LastMessage: in.LastAssistantMessage, Again: in.StopHookActive, Background: len(in.BackgroundTasks) > 0,
 		}}}
 		return q, func(d terret.Decision) []byte {
-			if out := answerHook(in.HookEventName, d); out != (hookOutput{}) {
-				return seat.Encode(out)
-			}
-			return nil
+			return encodeHook(answerHook(in.HookEventName, d))
 		}
 	case "StopFailure":
-		a.finish(terret.TurnError{Error: terret.Error{Code: terret.CodeModelError, Message: cmp.Or(brief.Cut(wordsOf(in.Error), diagLimit), "the agent failed")}, Text: in.LastAssistantMessage})
+		a.finish(terret.TurnError{Error: terret.Error{Code: terret.CodeModelError, Message: cmp.Or(brief.Cut(cmp.Or(in.ErrorDetails, wordsOf(in.Error)), diagLimit), "the agent failed")}, Text: in.LastAssistantMessage})
 	case "SubagentStart":
 		a.start(in)
 		t.emitBy(actor, parent, "", terret.SubagentStart{ID: in.AgentID, Type: in.AgentType})
@@ -258,6 +286,9 @@ func (a *watched) translate(in *watchedInput) (q *terret.Ask, answer func(terret
 		}
 	case "Notification":
 		t.emit(terret.Notification{Text: in.Message, Level: "info", Type: in.NotificationType})
+		if a.d.holds && in.NotificationType == "idle_prompt" {
+			a.idle()
+		}
 	default:
 		t.emit(terret.HookEvent{Hook: t.head.HookEventName, Data: terret.JSON(slices.Clone(t.line))})
 	}
@@ -270,6 +301,10 @@ func (a *watched) start(in *watchedInput) {
 		return
 	}
 	a.began = a.t.now
+	a.turn, a.over = context.WithCancel(a.life)
+	if a.d.holds {
+		return // it says when it is idle
+	}
 	record, err := os.Open(in.TranscriptPath)
 	if err != nil {
 		return // its next prompt ends the turn
@@ -279,8 +314,7 @@ func (a *watched) start(in *watchedInput) {
 		record.Close()
 		return
 	}
-	var life context.Context
-	life, a.over = context.WithCancel(a.life)
+	life := a.turn
 	a.work.Go(func() { a.lookForStop(life, record, at) })
 }
 
@@ -342,18 +376,21 @@ func (a *watched) finish(end terret.Data) {
 	for _, cancel := range a.asks {
 		cancel() // the terminal has decided
 	}
-	if a.over != nil {
-		a.over()
-		a.over = nil
-	}
 	if a.began.IsZero() {
 		return
 	}
+	a.over()
 	a.t.breakOff("it did not end", false)
 	a.t.emit(end)
 	a.began, a.said = time.Time{}, ""
 	clear(a.texts)
+	clear(a.calls)
 	clear(a.t.finished)
+}
+
+// complete ends a turn that has said everything.
+func (a *watched) complete(in *watchedInput) {
+	a.finish(terret.TurnComplete{Text: in.LastAssistantMessage, StopReason: "end_turn", DurationMS: a.t.now.Sub(a.began).Milliseconds()})
 }
 
 // mostShown bounds the text of a message that is being shown, which the log gets whole.
@@ -366,6 +403,9 @@ func (a *watched) display(in *watchedInput) {
 		return
 	}
 	text := a.texts[in.MessageID]
+	if in.DisplayedText != "" {
+		in.Delta, in.Final = strings.TrimPrefix(in.DisplayedText, text), in.IsFinal
+	}
 	if len(text)+len(in.Delta) > mostShown || text == "" && len(a.texts) > 100 {
 		return
 	}
@@ -379,10 +419,10 @@ func (a *watched) display(in *watchedInput) {
 	if strings.TrimSpace(text) == strings.TrimSpace(a.said) {
 		return
 	}
-	a.complete(in.MessageID, text)
+	a.message(in.MessageID, text)
 }
 
-func (a *watched) complete(id, text string) {
+func (a *watched) message(id, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -401,12 +441,12 @@ func (a *watched) say(text string) {
 			id = shown
 		}
 	}
-	a.complete(id, text)
+	a.message(id, text)
 }
 
 // result logs the result of a call. Whoever is still asked about it need not answer.
 func (a *watched) result(in *watchedInput, actor, parent string) {
-	t, id := a.t, in.ToolUseID
+	t, id := a.t, cmp.Or(a.calls[in.ToolUseID], in.ToolUseID)
 	a.start(in)
 	if cancel := a.asks[id]; cancel != nil {
 		cancel()
@@ -428,8 +468,12 @@ func (a *watched) result(in *watchedInput, actor, parent string) {
 	}
 	var extra toolOutcome
 	decode(in.ToolResponse, &extra)
+	text := outcomeText(in.ToolResponse)
+	if a.d.holds {
+		text, extra = displayed(in.ToolResponse, classOf(t.known(c.name)) == terret.ClassExecute)
+	}
 	t.emitBy(c.actor, c.parentTool, "", terret.ToolPost{
-		ToolID: id, Name: c.name, Content: []terret.Block{terret.Text(outcomeText(in.ToolResponse))}, Structured: terret.JSON(in.ToolResponse),
+		ToolID: id, Name: c.name, Content: []terret.Block{terret.Text(text)}, Structured: terret.JSON(in.ToolResponse),
 		DurationMS: took, Diff: extra.diff(t.session.cwd),
 	})
 	t.changed(c, extra)
@@ -474,7 +518,7 @@ func (a *watched) ask(in *watchedInput, actor, parent string) (*terret.Ask, func
 	t := a.t
 	a.start(in)
 	r := canUseTool{ToolName: in.ToolName, Input: in.ToolInput, Suggestions: in.PermissionSuggestions}
-	if c := a.callLike(in); c != nil {
+	if c := a.callLike(in, false); c != nil {
 		c.asked = true
 		r.ToolUseID, actor, parent = c.id, c.actor, c.parentTool
 	}
@@ -507,11 +551,11 @@ func (a *watched) refused(call string, d terret.Decision) {
 	_ = a.host.Emit(a.life, []terret.Event{ev}, nil) // the agent is closed otherwise
 }
 
-// callLike is the call that a dialog is about: the hook does not say its id.
-func (a *watched) callLike(in *watchedInput) *toolCall {
+// callLike is the call that a dialog is, or was, about: the hook does not say its id.
+func (a *watched) callLike(in *watchedInput, asked bool) *toolCall {
 	hash := terret.InputHash(whole(in.ToolInput, nil))
 	for _, c := range sortedCalls(a.t.tools) {
-		if c.name == in.ToolName && !c.asked && terret.InputHash(c.input) == hash {
+		if c.name == in.ToolName && c.asked == asked && terret.InputHash(c.input) == hash {
 			return c
 		}
 	}
@@ -521,6 +565,8 @@ func (a *watched) callLike(in *watchedInput) *toolCall {
 // callOf is the call that a request is about, if that is known.
 func callOf(q *terret.Ask) string {
 	switch d := q.Event.Data.(type) {
+	case terret.ToolPre:
+		return d.ToolID
 	case terret.PermissionRequest:
 		return d.ToolID
 	case terret.QuestionRequest:

@@ -25,9 +25,9 @@ type watching struct {
 	ag   terret.Agent
 }
 
-func watch(t *testing.T, decide func(context.Context, terret.Ask) (terret.Decision, error)) *watching {
+func watch(t *testing.T, agent string, decide func(context.Context, terret.Ask) (terret.Decision, error)) *watching {
 	t.Helper()
-	w := &watching{t: t, d: NewWatched(), host: &host{changed: make(chan struct{}), decide: decide}}
+	w := &watching{t: t, d: NewWatched()[agent], host: &host{changed: make(chan struct{}), decide: decide}}
 	var err error
 	w.ag, err = w.d.Open(t.Context(), terret.OpenRequest{Session: terret.Session{ID: "s", Cwd: "/home/dev/project"}, Host: w.host, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -93,7 +93,7 @@ func TestWatchedAnswers(t *testing.T) {
 			Behavior: terret.BehaviorAnswer, Answers: map[string]terret.Choice{"q1": {"Blue"}},
 		}},
 	} {
-		w := watch(t, by(c.decision))
+		w := watch(t, "claude", by(c.decision))
 		var got, want []any
 		for _, r := range rowsOf(t, c.name) {
 			var said any
@@ -152,7 +152,7 @@ func TestWatchedTerminalFirst(t *testing.T) {
 	for name, answer := range map[string]string{
 		"the call ended": done, "the turn ended": stopped, "another prompt": strings.Replace(prompted, "go", "on", 1), "the session ended": ended,
 	} {
-		w := watch(t, until)
+		w := watch(t, "claude", until)
 		w.report(prompted)
 		w.report(used)
 		told := make(chan string)
@@ -179,7 +179,7 @@ func TestWatchedTerminalFirst(t *testing.T) {
 func TestWatchedNobody(t *testing.T) {
 	t.Parallel()
 	for _, source := range []terret.DecisionSource{terret.ByTimeout, terret.ByAgentExit, terret.ByInterrupt} {
-		w := watch(t, func(_ context.Context, q terret.Ask) (terret.Decision, error) {
+		w := watch(t, "claude", func(_ context.Context, q terret.Ask) (terret.Decision, error) {
 			return terret.Decision{Gate: q.Gate, Behavior: terret.BehaviorDeny, Source: source}, nil
 		})
 		w.report(used)
@@ -194,7 +194,7 @@ func TestWatchedNobody(t *testing.T) {
 func TestWatchedGoesOn(t *testing.T) {
 	t.Parallel()
 	block := true
-	w := watch(t, func(_ context.Context, q terret.Ask) (terret.Decision, error) {
+	w := watch(t, "claude", func(_ context.Context, q terret.Ask) (terret.Decision, error) {
 		d := terret.Decision{Gate: q.Gate, Behavior: terret.BehaviorPassthrough, Source: terret.ByUser}
 		if block {
 			d.Behavior, d.Reason = terret.BehaviorBlock, "test it, too"
@@ -237,7 +237,7 @@ func TestWatchedStopped(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := watch(t, nil)
+		w := watch(t, "claude", nil)
 		path, err := json.Marshal(record)
 		if err != nil {
 			t.Fatal(err)
@@ -260,7 +260,7 @@ func TestWatchedStopped(t *testing.T) {
 // TestWatchedGarbage holds that odd input is refused or kept, and begins no turn.
 func TestWatchedGarbage(t *testing.T) {
 	t.Parallel()
-	w := watch(t, nil)
+	w := watch(t, "claude", nil)
 	for _, input := range []string{"", "[]", "null x", `"x"`, `{"hook_event_name":7}`} {
 		if out, err := w.d.Report(t.Context(), "s", []byte(input)); err == nil || out != nil {
 			t.Errorf("%q: %s, %v", input, out, err)
