@@ -81,8 +81,9 @@ func newHooks(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hooks", Short: "See and answer the agents of your own terminals", Args: exactArgs(),
 		Long: "Make the sessions of agents that you run in terminals of your own appear in Terret, where\n" +
-			"their requests can be answered too, from the web or a phone. Whoever answers first counts:\n" +
-			"the dialog in the terminal works as before.",
+			"the requests of Claude Code can be answered too, from the web or a phone. Whoever answers\n" +
+			"first counts: the dialog in the terminal works as before. Qwen Code shows its dialog only\n" +
+			"after its hooks, so it is answered in its terminal.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
@@ -99,7 +100,7 @@ type hooksOptions struct {
 }
 
 func (o *hooksOptions) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.agent, "agent", "claude", "the agent")
+	cmd.Flags().StringVar(&o.agent, "agent", "claude", "the agent: "+strings.Join(hooks.Names(), ", "))
 	cmd.Flags().BoolVar(&o.user, "user", false, "in your own settings, for all projects (the default)")
 	cmd.Flags().BoolVar(&o.project, "project", false, "in your own settings of the project in this folder")
 	cmd.MarkFlagsMutuallyExclusive("user", "project")
@@ -111,15 +112,16 @@ func (o hooksOptions) file(a *app) (hooks.Agent, string, error) {
 	if err != nil {
 		return about, "", err
 	}
-	if o.project {
-		dir, err := os.Getwd()
-		return about, about.ProjectFile(dir), err
+	if !o.project {
+		path, err := about.UserFile(a.getenv("HOME"), a.getenv)
+		return about, path, err
 	}
-	home := a.getenv("HOME")
-	if home == "" && a.getenv("CLAUDE_CONFIG_DIR") == "" {
-		return about, "", terret.Invalid("user", "HOME is not set; use --project, or set it")
+	dir, err := os.Getwd()
+	if err != nil {
+		return about, "", err
 	}
-	return about, about.UserFile(home, a.getenv), nil
+	path, err := about.ProjectFile(dir)
+	return about, path, err
 }
 
 func hooksInstall(a *app, about hooks.Agent, path string) (hooks.Change, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -165,13 +166,13 @@ func (h *hooked) idle() {
 	})
 }
 
-// press answers the dialog. It takes no key before a person can have read it.
-func (h *hooked) press(key string) {
+// press answers the dialog that says so. It takes no key before a person can have read it.
+func (h *hooked) press(key, dialog string) {
 	h.t.Helper()
 	h.until("the end of the dialog", func() bool {
 		h.terminal.send(key)
 		time.Sleep(100 * time.Millisecond) // for the terminal to draw
-		return !strings.Contains(h.terminal.screen(), "Do you want to proceed?")
+		return !strings.Contains(h.terminal.screen(), dialog)
 	})
 }
 
@@ -205,14 +206,14 @@ func TestHookedTerminal(t *testing.T) {
 			h.terminal.shows(end, "")
 			want += fmt.Sprintln(i)
 		case 1: // the keyboard first
-			h.press("1")
+			h.press("1", "Do you want to proceed?")
 			h.terminal.shows(end, "")
 			if _, err := h.c.Decide(t.Context(), d, ""); err == nil {
 				t.Errorf("round %d: both have decided", i)
 			}
 			want += fmt.Sprintln(i)
 		case 2: // the keyboard says no (4), and the turn ends
-			h.press("4")
+			h.press("4", "Do you want to proceed?")
 			h.idle()
 			if _, err := h.c.Decide(t.Context(), d, ""); err == nil {
 				t.Errorf("round %d: both have decided", i)
@@ -260,6 +261,111 @@ func TestHookedTerminal(t *testing.T) {
 	h.terret("hooks", "uninstall")
 	if _, err := os.Stat(filepath.Join(valueOf(h.environ, "HOME"), ".claude", "settings.json")); err == nil {
 		t.Error("the settings were not there before")
+	}
+}
+
+// say types a prompt.
+func (h *hooked) say(text string) {
+	h.t.Helper()
+	h.terminal.send("\x15" + text)
+	h.terminal.shows(text, "")
+	h.terminal.send("\r")
+}
+
+// TestHookedQwen watches an interactive Qwen Code. Its dialog is answered at its keyboard
+// only, unless a rule denies before it is shown.
+func TestHookedQwen(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TERRET_CONFORMANCE") == "" {
+		t.Skip("this runs the real Qwen Code: run `make conformance`, which installs it")
+	}
+	p := newPlace(t)
+	p.columns = 100
+	url, err := scriptModel(t, p.file("model.yaml", `steps:
+  - match: {user: round 0.}
+    answer: {text: Round 0 begins., tools: [{do: shell, input: {command: echo 0 >> effects}}]}
+  - match: {tool_result: /./}
+    answer: {text: Round 0 is over.}
+  - match: {user: round 1.}
+    answer: {text: Round 1 begins., tools: [{do: shell, input: {command: echo 1 >> effects}}]}
+  - match: {user: round 2.}
+    answer: {text: Round 2 begins., tools: [{do: shell, input: {command: rm effects}}]}
+  - match: {tool_result: /./}
+    answer: {text: Round 2 is over.}
+`), p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := valueOf(p.environ, "HOME")
+	agent, err := agenttest.Find(t, "qwen").At(home, p.dir, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.environ = append(p.environ, agent.Env...)
+	p.environ = append(p.environ, "PATH="+os.Getenv("PATH")+string(os.PathListSeparator)+filepath.Dir(agent.Program))
+	settings := filepath.Join(home, ".qwen", "settings.json")
+	before, err := os.ReadFile(settings)
+	before = bytes.Replace(before, []byte("{"), []byte(`{"$version": 4,`), 1) // else it does so itself
+	if err := errors.Join(err, os.WriteFile(settings, before, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p.terret("hooks", "install", "--agent", "qwen")
+	p.terret("rules", "add", "deny", "Bash(rm *)")
+	h := &hooked{place: p, t: t, c: serveIn(p), effects: filepath.Join(p.dir, "effects")}
+	h.terminal = p.startProgram(nil, agent.Program, "--approval-mode", "default")
+	h.terminal.shows("Type your message", "")
+	dialog := "Allow execution of"
+
+	h.say("round 0.")
+	h.terminal.shows(dialog, "")
+	h.until("the session", func() bool {
+		page, err := h.c.Sessions(t.Context(), terret.SessionFilter{})
+		if err != nil || len(page.Items) != 1 {
+			return false
+		}
+		h.session = page.Items[0]
+		return h.session.Agent == "qwen-terminal"
+	})
+	h.press("1", dialog)
+	h.terminal.shows("Round 0 is over.", "")
+	h.idle()
+
+	h.say("round 1.")
+	h.terminal.shows(dialog, "")
+	h.press("4", dialog)
+	h.idle()
+
+	h.say("round 2.")
+	h.terminal.shows("Round 2 is over.", "")
+	h.idle()
+
+	if got, err := os.ReadFile(h.effects); err != nil || string(got) != "0\n" {
+		t.Errorf("the effects are %q (%v)", got, err)
+	}
+	h.terminal.send("\x15/quit")
+	h.terminal.shows("/quit", "")
+	h.terminal.send("\r")
+	<-h.terminal.ended
+	var got []terret.Kind
+	told := []terret.Kind{terret.KindUserPrompt, terret.KindToolPre, terret.KindToolPost, terret.KindToolFailure, terret.KindPermissionRequest, terret.KindTurnComplete, terret.KindTurnError, terret.KindSessionEnd}
+	for e, err := range h.c.Events(t.Context(), client.EventQuery{Session: h.session.ID}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(told, e.Kind) {
+			got = append(got, e.Kind)
+		}
+	}
+	if want := []terret.Kind{
+		terret.KindUserPrompt, terret.KindToolPre, terret.KindToolPost, terret.KindTurnComplete,
+		terret.KindUserPrompt, terret.KindToolPre, terret.KindToolFailure, terret.KindTurnError,
+		terret.KindUserPrompt, terret.KindToolPre, terret.KindToolFailure, terret.KindTurnComplete, terret.KindSessionEnd,
+	}; !slices.Equal(got, want) {
+		t.Errorf("the log has %v, want %v", got, want)
+	}
+	h.terret("hooks", "uninstall", "--agent", "qwen")
+	if after, err := os.ReadFile(settings); err != nil || string(after) != string(before) {
+		t.Errorf("the settings are\n%s\nthey were\n%s", after, before)
 	}
 }
 

@@ -26,7 +26,7 @@ type Interaction struct {
 type Agent struct {
 	Name string // as users type it
 	// The file with its hooks: in a person's home, and in a project, where it is the
-	// person's own too, not the project's.
+	// person's own too, not the project's; nil if there is none like that.
 	user, project []string
 	homeEnv       string // names the folder of the user's file, if set
 	Interactions  []Interaction
@@ -37,33 +37,56 @@ const patience = 10 * time.Second
 
 // Agents lists the agents whose hooks Terret can use.
 func Agents() []Agent {
-	on := "the agent goes on"
-	reports := func(event string, kind terret.Kind) Interaction {
-		return Interaction{Event: event, Kind: kind, Limit: patience, Fallback: on}
+	return []Agent{
+		{
+			Name: "claude", user: []string{".claude", "settings.json"}, project: []string{".claude", "settings.local.json"}, homeEnv: "CLAUDE_CONFIG_DIR",
+			Interactions: interactions(
+				Interaction{Event: "PermissionRequest", Kind: terret.KindPermissionRequest, Decides: true, Limit: 24 * time.Hour, Fallback: "the dialog in the terminal stays"},
+				Interaction{Event: "Stop", Kind: terret.KindStopRequest, Decides: true, Limit: 11 * time.Minute, Fallback: "the agent stops; it waits only if somebody wants to decide"},
+			),
+		},
+		{
+			Name: "qwen", user: []string{".qwen", "settings.json"}, homeEnv: "QWEN_HOME",
+			Interactions: interactions(
+				Interaction{Event: "PermissionRequest", Kind: terret.KindToolPre, Decides: true, Limit: patience, Fallback: "the dialog in the terminal is shown; only rules that deny decide before it"},
+				Interaction{Event: "Stop", Kind: terret.KindTurnComplete, Limit: patience, Fallback: goesOn},
+			),
+		},
 	}
+}
+
+const goesOn = "the agent goes on"
+
+// interactions are those of Claude Code and of agents whose hooks were made after its: the
+// given ones, and others that only report.
+func interactions(given ...Interaction) []Interaction {
 	list := []Interaction{
-		reports("SessionStart", terret.KindSessionStart),
-		reports("UserPromptSubmit", terret.KindUserPrompt),
-		reports("MessageDisplay", terret.KindMessageDelta),
-		reports("PreToolUse", terret.KindToolPre),
-		{Event: "PermissionRequest", Kind: terret.KindPermissionRequest, Decides: true, Limit: 24 * time.Hour, Fallback: "the dialog in the terminal stays"},
-		reports("PostToolUse", terret.KindToolPost),
-		reports("PostToolUseFailure", terret.KindToolFailure),
-		reports("SubagentStart", terret.KindSubagentStart),
-		reports("SubagentStop", terret.KindSubagentStop),
-		reports("Notification", terret.KindNotification),
-		{Event: "Stop", Kind: terret.KindStopRequest, Decides: true, Limit: 11 * time.Minute, Fallback: "the agent stops; it waits only if somebody wants to decide"},
-		reports("StopFailure", terret.KindTurnError),
-		reports("PreCompact", terret.KindHookEvent),
-		reports("SessionEnd", terret.KindSessionEnd),
+		{Event: "SessionStart", Kind: terret.KindSessionStart},
+		{Event: "UserPromptSubmit", Kind: terret.KindUserPrompt},
+		{Event: "MessageDisplay", Kind: terret.KindMessageDelta},
+		{Event: "PreToolUse", Kind: terret.KindToolPre},
+		{Event: "PermissionRequest"},
+		{Event: "PostToolUse", Kind: terret.KindToolPost},
+		{Event: "PostToolUseFailure", Kind: terret.KindToolFailure},
+		{Event: "SubagentStart", Kind: terret.KindSubagentStart},
+		{Event: "SubagentStop", Kind: terret.KindSubagentStop},
+		{Event: "Notification", Kind: terret.KindNotification},
+		{Event: "Stop"},
+		{Event: "StopFailure", Kind: terret.KindTurnError},
+		{Event: "PreCompact", Kind: terret.KindHookEvent},
+		{Event: "SessionEnd", Kind: terret.KindSessionEnd},
 	}
-	for i := range list {
-		list[i].Seconds = int(list[i].Limit / time.Second)
+	for i, r := range list {
+		r.Limit, r.Fallback = patience, goesOn
+		for _, g := range given {
+			if g.Event == r.Event {
+				r = g
+			}
+		}
+		r.Seconds = int(r.Limit / time.Second)
+		list[i] = r
 	}
-	return []Agent{{
-		Name: "claude", user: []string{".claude", "settings.json"}, project: []string{".claude", "settings.local.json"}, homeEnv: "CLAUDE_CONFIG_DIR",
-		Interactions: list,
-	}}
+	return list
 }
 
 // AgentNamed finds an agent by its name.
@@ -71,26 +94,36 @@ func AgentNamed(name string) (Agent, error) {
 	all := Agents()
 	i := slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })
 	if i < 0 {
-		var names []string
-		for _, a := range all {
-			names = append(names, a.Name)
-		}
-		return Agent{}, terret.Invalid("agent", "Terret knows no hooks of %q; it knows those of %s", name, strings.Join(names, ", "))
+		return Agent{}, terret.Invalid("agent", "Terret knows no hooks of %q; it knows those of %s", name, strings.Join(Names(), ", "))
 	}
 	return all[i], nil
 }
 
-// UserFile is the agent's settings of a person with that home folder.
-func (a Agent) UserFile(home string, getenv func(string) string) string {
-	if dir := getenv(a.homeEnv); dir != "" {
-		return filepath.Join(dir, a.user[len(a.user)-1])
+// Names lists the agents' names.
+func Names() (out []string) {
+	for _, a := range Agents() {
+		out = append(out, a.Name)
 	}
-	return filepath.Join(append([]string{home}, a.user...)...)
+	return out
+}
+
+// UserFile is the agent's settings of a person with that home folder.
+func (a Agent) UserFile(home string, getenv func(string) string) (string, error) {
+	switch dir := getenv(a.homeEnv); {
+	case dir != "":
+		return filepath.Join(dir, a.user[len(a.user)-1]), nil
+	case home == "":
+		return "", terret.Invalid("user", "HOME is not set, and neither is %s; set one of them", a.homeEnv)
+	}
+	return filepath.Join(append([]string{home}, a.user...)...), nil
 }
 
 // ProjectFile is the agent's settings in a project's folder.
-func (a Agent) ProjectFile(dir string) string {
-	return filepath.Join(append([]string{dir}, a.project...)...)
+func (a Agent) ProjectFile(dir string) (string, error) {
+	if a.project == nil {
+		return "", terret.Invalid("project", "%s keeps no settings of your own in a project, only those that all share; install its hooks without --project", a.Name)
+	}
+	return filepath.Join(append([]string{dir}, a.project...)...), nil
 }
 
 // interaction finds the row of one of the agent's hooks. Those without a row only report.
