@@ -99,10 +99,52 @@ func TestTerminalQwen(t *testing.T) {
 	})
 }
 
+// TestTerminalGemini feeds what the hooks of the real Gemini CLI got, and what it wrote into
+// its own record meanwhile.
+func TestTerminalGemini(t *testing.T) {
+	t.Parallel()
+	want := `session.start 
+> round 0.: "Round 0 begins." call 1 of run_shell_command (execute, Run ` + "`echo 0 >> effects; echo done`" + `) hook.decision result 1 of run_shell_command: "Output: done\nProcess Group PGID: 21320" "Round 0 is over." turn.complete 
+> round 1.: "Round 1 begins." call 2 of write_file (edit, Write b.txt) hook.decision result 2 of write_file: "Successfully created and wrote to new file: /home/dev/project/b.txt. Here is the updated code:\nhello\n" diff "--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+hello\n" created /home/dev/project/b.txt "Round 1 is over." turn.complete 
+> round 2.: "Round 2 begins." call 3 of run_shell_command (execute, Run ` + "`echo 2 >> effects`" + `) hook.decision failure 3: it did not end, denied false interrupted: stopped in the terminal 
+> go on: interrupted: stopped in the terminal 
+> round 3.: model_error: [API Error: {"error":{"code":400,"message":"bad","status":"INVALID_ARGUMENT"}}] session.end`
+	path := filepath.Join(t.TempDir(), "record.jsonl")
+	record, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer record.Close()
+	synctest.Test(t, func(t *testing.T) {
+		var w *watching
+		w = watch(t, "gemini", func(ctx context.Context, q terret.Ask) (terret.Decision, error) {
+			return terret.Decision{Gate: q.Gate, Behavior: terret.BehaviorAllow, Source: terret.ByRule}, w.host.Emit(ctx, []terret.Event{q.Event}, nil)
+		})
+		for _, line := range inputs(t, "gemini") {
+			if !strings.Contains(line, `"hook_event_name"`) {
+				if _, err := record.WriteString(line); err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(line, "Request cancelled.") && !slices.Contains(w.kinds(), "turn.error") {
+					time.Sleep(2 * lookEvery) // its person reads
+				}
+				continue
+			}
+			if out := w.report(strings.Replace(line, "{", fmt.Sprintf(`{"transcript_path":%q,`, path), 1)); out != "" {
+				t.Errorf("at %.200s: the hook says %s", line, out)
+			}
+		}
+		if got := story(w.host.said()); got != want {
+			t.Errorf("the log has\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
 // TestTerminalDenies holds that a rule that denies is heeded before the dialog is shown, and
 // that nothing else is.
 func TestTerminalDenies(t *testing.T) {
 	t.Parallel()
+	before := strings.Replace(asked, "PermissionRequest", "BeforeTool", 1)
 	for _, d := range []terret.Decision{
 		{Behavior: terret.BehaviorDeny, Source: terret.ByRule, Reason: "not here"},
 		{Behavior: terret.BehaviorDeny, Source: terret.ByTimeout},
@@ -110,21 +152,37 @@ func TestTerminalDenies(t *testing.T) {
 		{Behavior: terret.BehaviorAsk, Source: terret.ByRule},
 		{Behavior: terret.BehaviorPassthrough, Source: terret.ByPolicy},
 	} {
-		w := watch(t, "qwen", func(_ context.Context, q terret.Ask) (terret.Decision, error) {
-			d.Gate = q.Gate
-			return d, nil
-		})
-		w.report(prompted)
-		want, denied := "", d.Source == terret.ByRule && d.Behavior == terret.BehaviorDeny
-		if denied {
-			want = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"not here"}}}`
+		for agent, c := range map[string]struct{ input, deny string }{
+			"qwen":   {asked, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"not here"}}}`},
+			"gemini": {before, `{"decision":"deny","reason":"not here"}`},
+		} {
+			w := watch(t, agent, func(_ context.Context, q terret.Ask) (terret.Decision, error) {
+				d := d
+				d.Gate = q.Gate
+				return d, nil
+			})
+			want, denied := "", d.Source == terret.ByRule && d.Behavior == terret.BehaviorDeny
+			if denied {
+				want = c.deny
+			}
+			if out := w.report(c.input); out != want {
+				t.Errorf("%s, %+v: the hook says %s", agent, d, out)
+			}
+			if slices.Contains(w.kinds(), "tool.failure") != denied {
+				t.Errorf("%s, %+v: %v", agent, d, w.kinds())
+			}
 		}
-		if out := w.report(asked); out != want {
-			t.Errorf("%+v: the hook says %s", d, out)
-		}
-		if slices.Contains(w.kinds(), "tool.failure") != denied {
-			t.Errorf("%+v: %v", d, w.kinds())
-		}
+	}
+}
+
+// TestTerminalFailure holds that a tool of Gemini CLI that failed is told apart.
+func TestTerminalFailure(t *testing.T) {
+	t.Parallel()
+	w := watch(t, "gemini", nil)
+	w.report(strings.Replace(done, "PostToolUse", "AfterTool", 1))
+	w.report(`{"session_id":"n","hook_event_name":"AfterTool","tool_name":"read_file","tool_input":{},"tool_response":{"llmContent":"no","error":{"message":"no such file","type":"x"}}}`)
+	if got := story(w.host.said()); !strings.Contains(got, "result 1 of Bash") || !strings.HasSuffix(got, "failure 2: no such file, denied false") {
+		t.Errorf("the log has %s", got)
 	}
 }
 

@@ -102,11 +102,15 @@ type watched struct {
 	t      *translator
 	turn   context.Context    // ends with the turn
 	over   context.CancelFunc // ends it
+	record *os.File           // the agent's own, while a turn runs; nil if it is not read
+	at     int64              // how far it has been read
 	began  time.Time          // when the turn did; zero if none runs
 	asks   map[string]context.CancelFunc
 	texts  map[string]string // of messages that are being shown, by id
 	calls  map[string]string // ids of calls that were judged before they had any, by theirs
 	said   string            // the last whole text
+	failed string            // what went wrong in the turn, if its end does not tell
+	gone   bool              // the session has ended; some agents say so several times
 	titled bool
 }
 
@@ -218,14 +222,21 @@ func (a *watched) report(ctx context.Context, line []byte) ([]byte, error) {
 func (a *watched) translate(in *watchedInput) (q *terret.Ask, answer func(terret.Decision) []byte) {
 	t := a.t
 	actor, parent := t.actorOf("", in.AgentID)
+	a.catchUp()
+	a.d.rename(in)
 	switch in.HookEventName {
 	case "SessionStart":
+		a.gone = false
 		t.session.cwd = cmp.Or(in.Cwd, t.session.cwd)
 		source := map[string]string{"startup": "new"}[in.Source]
 		t.emit(terret.SessionStart{
 			Source: cmp.Or(source, in.Source, "new"), Agent: a.d.name, NativeID: t.head.SessionID, Model: in.Model, Cwd: t.session.cwd, PermissionMode: in.PermissionMode,
 		})
 	case "SessionEnd":
+		if a.gone {
+			break
+		}
+		a.gone = true
 		a.finish(terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted, Message: "the session in the terminal ended"}})
 		t.emit(terret.SessionEnd{Reason: "closed", NativeReason: in.Reason})
 	case "UserPromptSubmit":
@@ -233,7 +244,7 @@ func (a *watched) translate(in *watchedInput) (q *terret.Ask, answer func(terret
 			a.start(in)
 			break
 		}
-		a.finish(terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted, Message: "stopped in the terminal"}})
+		a.stopped()
 		a.start(in)
 		if title := brief.Line(in.Prompt); !a.titled && title != "" {
 			a.titled, title = true, brief.Cut(title, 80)
@@ -300,10 +311,10 @@ func (a *watched) start(in *watchedInput) {
 	if !a.began.IsZero() {
 		return
 	}
-	a.began = a.t.now
+	a.began, a.gone = a.t.now, false
 	a.turn, a.over = context.WithCancel(a.life)
-	if a.d.holds {
-		return // it says when it is idle
+	if a.d.recorded == nil {
+		return
 	}
 	record, err := os.Open(in.TranscriptPath)
 	if err != nil {
@@ -314,21 +325,19 @@ func (a *watched) start(in *watchedInput) {
 		record.Close()
 		return
 	}
+	a.record, a.at = record, at
 	life := a.turn
-	a.work.Go(func() { a.lookForStop(life, record, at) })
+	a.work.Go(func() {
+		defer record.Close()
+		a.look(life)
+	})
 }
 
 // lookEvery is how often the agent's own record is read while a turn runs.
 const lookEvery = time.Second
 
-// stoppedText begins what the agent's record says when its person stops a turn. No hook
-// tells.
-const stoppedText = `"[Request interrupted by user`
-
-// lookForStop ends the turn if the agent's record, from there on, says that its person has
-// stopped it.
-func (a *watched) lookForStop(ctx context.Context, record *os.File, at int64) {
-	defer record.Close()
+// look reads the agent's own record until ctx ends, with the turn.
+func (a *watched) look(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -337,20 +346,41 @@ func (a *watched) lookForStop(ctx context.Context, record *os.File, at int64) {
 			return
 		case <-tick.C:
 		}
-		news, err := io.ReadAll(io.NewSectionReader(record, at, maxLook))
-		if err != nil {
+		a.between(ctx, a.catchUp)
+	}
+}
+
+// between logs what is not from a hook, in the turn that ctx belongs to.
+func (a *watched) between(ctx context.Context, do func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ctx.Err() != nil {
+		return // it has ended
+	}
+	a.t.begin(nil, time.Now())
+	do()
+	if events, _ := a.t.take(); len(events) > 0 {
+		_ = a.host.Emit(a.life, events, nil) // the agent is closed otherwise
+	}
+}
+
+// catchUp reads what the agent has added to its own record since, while a turn runs.
+func (a *watched) catchUp() {
+	if a.record == nil {
+		return
+	}
+	news, err := io.ReadAll(io.NewSectionReader(a.record, a.at, maxLook))
+	if err != nil {
+		return
+	}
+	whole := bytes.LastIndexByte(news, '\n') + 1
+	if whole == 0 && len(news) == maxLook {
+		whole = maxLook // a line that is no such record
+	}
+	a.at += int64(whole)
+	for line := range bytes.Lines(news[:whole]) {
+		if a.d.recorded(a, line); a.began.IsZero() {
 			return
-		}
-		whole := bytes.LastIndexByte(news, '\n') + 1
-		if whole == 0 && len(news) == maxLook {
-			whole = maxLook // a line that is no such record
-		}
-		at += int64(whole)
-		for line := range bytes.Lines(news[:whole]) {
-			if bytes.Contains(line, []byte(`"type":"user"`)) && bytes.Contains(line, []byte(stoppedText)) {
-				a.stopped(ctx)
-				return
-			}
 		}
 	}
 }
@@ -358,17 +388,9 @@ func (a *watched) lookForStop(ctx context.Context, record *os.File, at int64) {
 // maxLook bounds how much of the record is read at once.
 const maxLook = 1 << 20
 
-// stopped ends the turn that ctx belongs to.
-func (a *watched) stopped(ctx context.Context) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if ctx.Err() != nil {
-		return // it has ended
-	}
-	a.t.begin(nil, time.Now())
+// stopped ends the turn that its person has stopped.
+func (a *watched) stopped() {
 	a.finish(terret.TurnError{Error: terret.Error{Code: terret.CodeInterrupted, Message: "stopped in the terminal"}})
-	events, _ := a.t.take()
-	_ = a.host.Emit(a.life, events, nil) // the agent is closed otherwise
 }
 
 // finish ends the turn, if one runs, with its calls and requests.
@@ -382,7 +404,7 @@ func (a *watched) finish(end terret.Data) {
 	a.over()
 	a.t.breakOff("it did not end", false)
 	a.t.emit(end)
-	a.began, a.said = time.Time{}, ""
+	a.record, a.began, a.said, a.failed = nil, time.Time{}, "", ""
 	clear(a.texts)
 	clear(a.calls)
 	clear(a.t.finished)
@@ -390,7 +412,11 @@ func (a *watched) finish(end terret.Data) {
 
 // complete ends a turn that has said everything.
 func (a *watched) complete(in *watchedInput) {
-	a.finish(terret.TurnComplete{Text: in.LastAssistantMessage, StopReason: "end_turn", DurationMS: a.t.now.Sub(a.began).Milliseconds()})
+	if a.failed != "" {
+		a.finish(terret.TurnError{Error: terret.Error{Code: terret.CodeModelError, Message: brief.Cut(a.failed, diagLimit)}, Text: a.said})
+		return
+	}
+	a.finish(terret.TurnComplete{Text: cmp.Or(in.LastAssistantMessage, a.said), StopReason: "end_turn", DurationMS: a.t.now.Sub(a.began).Milliseconds()})
 }
 
 // mostShown bounds the text of a message that is being shown, which the log gets whole.
@@ -448,6 +474,12 @@ func (a *watched) say(text string) {
 func (a *watched) result(in *watchedInput, actor, parent string) {
 	t, id := a.t, cmp.Or(a.calls[in.ToolUseID], in.ToolUseID)
 	a.start(in)
+	if id == "" { // Gemini CLI has none
+		id = terret.NewID("call_")
+		if c := a.callLike(in, true); c != nil {
+			id = c.id
+		}
+	}
 	if cancel := a.asks[id]; cancel != nil {
 		cancel()
 	}
