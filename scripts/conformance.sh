@@ -72,7 +72,7 @@ run "the command line with the real Claude Code" -parallel 4 -run '^TestClaudeSc
 run "doors, with clients of others" -parallel 2 -run '^Test(ACP|MCP|OpenAI)Stories$' ./cmd/terret
 run "the official suite of MCP, on /mcp and on the native agent" -run '^TestMCP(Server|Client)Suite$' ./cmd/terret ./driver/native/internal/mcphost
 run "sessions that people had with agents themselves" -parallel 2 -run '^TestDiscoverStories$' ./cmd/terret
-run "terminals: the full-screen workspace, and agents in some of their own" -parallel 2 -run '^Test(HookedTerminal|HookedQwen|WorkspaceClaude)$' ./cmd/terret
+run "terminals: the full-screen workspace, and agents in some of their own" -parallel 2 -run '^Test(HookedTerminal|HookedQwen|HookedGemini|WorkspaceClaude)$' ./cmd/terret
 run "one story over HTTP with every agent" -parallel 2 -timeout 20m -run '^TestAgentStories$' ./cmd/terret
 run "several agents on one thing" -parallel 2 -timeout 20m -run '^TestSeveralStories$' ./cmd/terret
 run "one scenario of the scripted models with every agent" -parallel 2 -timeout 15m -run 'Agents|Codex' ./test/sim ./internal/rpc

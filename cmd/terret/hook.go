@@ -82,8 +82,8 @@ func newHooks(a *app) *cobra.Command {
 		Use: "hooks", Short: "See and answer the agents of your own terminals", Args: exactArgs(),
 		Long: "Make the sessions of agents that you run in terminals of your own appear in Terret, where\n" +
 			"the requests of Claude Code can be answered too, from the web or a phone. Whoever answers\n" +
-			"first counts: the dialog in the terminal works as before. Qwen Code shows its dialog only\n" +
-			"after its hooks, so it is answered in its terminal.",
+			"first counts: the dialog in the terminal works as before. Qwen Code and Gemini CLI show\n" +
+			"their dialogs only after their hooks, so they are answered in their terminals.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(

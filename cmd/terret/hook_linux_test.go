@@ -169,9 +169,12 @@ func (h *hooked) idle() {
 // press answers the dialog that says so. It takes no key before a person can have read it.
 func (h *hooked) press(key, dialog string) {
 	h.t.Helper()
+	var pressed time.Time
 	h.until("the end of the dialog", func() bool {
-		h.terminal.send(key)
-		time.Sleep(100 * time.Millisecond) // for the terminal to draw
+		if time.Since(pressed) > time.Second { // a key too many would be typed into the next prompt
+			h.terminal.send(key)
+			pressed = time.Now()
+		}
 		return !strings.Contains(h.terminal.screen(), dialog)
 	})
 }
@@ -264,20 +267,33 @@ func TestHookedTerminal(t *testing.T) {
 	}
 }
 
-// say types a prompt.
+// say types a prompt, where nothing else has been typed.
 func (h *hooked) say(text string) {
 	h.t.Helper()
-	h.terminal.send("\x15" + text)
+	h.terminal.shows("Type your message", "\x7f")
+	h.terminal.send(text)
 	h.terminal.shows(text, "")
+	time.Sleep(100 * time.Millisecond) // a return right behind a text counts as pasted
 	h.terminal.send("\r")
 }
 
-// TestHookedQwen watches an interactive Qwen Code. Its dialog is answered at its keyboard
-// only, unless a rule denies before it is shown.
+// TestHookedQwen watches an interactive Qwen Code.
 func TestHookedQwen(t *testing.T) {
 	t.Parallel()
+	watchHooked(t, "qwen", "4")
+}
+
+// TestHookedGemini watches an interactive Gemini CLI.
+func TestHookedGemini(t *testing.T) {
+	t.Parallel()
+	watchHooked(t, "gemini", "3")
+}
+
+// watchHooked watches an agent that is answered at its keyboard only, unless a rule denies
+// before its dialog is shown. The key no refuses there.
+func watchHooked(t *testing.T, name, no string) {
 	if os.Getenv("TERRET_CONFORMANCE") == "" {
-		t.Skip("this runs the real Qwen Code: run `make conformance`, which installs it")
+		t.Skip("this runs the real agents: run `make conformance`, which installs them")
 	}
 	p := newPlace(t)
 	p.columns = 100
@@ -297,19 +313,19 @@ func TestHookedQwen(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := valueOf(p.environ, "HOME")
-	agent, err := agenttest.Find(t, "qwen").At(home, p.dir, url)
+	agent, err := agenttest.Find(t, name).At(home, p.dir, url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.environ = append(p.environ, agent.Env...)
 	p.environ = append(p.environ, "PATH="+os.Getenv("PATH")+string(os.PathListSeparator)+filepath.Dir(agent.Program))
-	settings := filepath.Join(home, ".qwen", "settings.json")
+	settings := filepath.Join(home, "."+name, "settings.json")
 	before, err := os.ReadFile(settings)
-	before = bytes.Replace(before, []byte("{"), []byte(`{"$version": 4,`), 1) // else it does so itself
+	before = bytes.Replace(before, []byte("{"), []byte(`{"$version": 4,`), 1) // else Qwen Code does so itself
 	if err := errors.Join(err, os.WriteFile(settings, before, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	p.terret("hooks", "install", "--agent", "qwen")
+	p.terret("hooks", "install", "--agent", name)
 	p.terret("rules", "add", "deny", "Bash(rm *)")
 	h := &hooked{place: p, t: t, c: serveIn(p), effects: filepath.Join(p.dir, "effects")}
 	h.terminal = p.startProgram(nil, agent.Program, "--approval-mode", "default")
@@ -324,7 +340,7 @@ func TestHookedQwen(t *testing.T) {
 			return false
 		}
 		h.session = page.Items[0]
-		return h.session.Agent == "qwen-terminal"
+		return h.session.Agent == name+"-terminal"
 	})
 	h.press("1", dialog)
 	h.terminal.shows("Round 0 is over.", "")
@@ -332,7 +348,7 @@ func TestHookedQwen(t *testing.T) {
 
 	h.say("round 1.")
 	h.terminal.shows(dialog, "")
-	h.press("4", dialog)
+	h.press(no, dialog)
 	h.idle()
 
 	h.say("round 2.")
@@ -342,9 +358,7 @@ func TestHookedQwen(t *testing.T) {
 	if got, err := os.ReadFile(h.effects); err != nil || string(got) != "0\n" {
 		t.Errorf("the effects are %q (%v)", got, err)
 	}
-	h.terminal.send("\x15/quit")
-	h.terminal.shows("/quit", "")
-	h.terminal.send("\r")
+	h.say("/quit")
 	<-h.terminal.ended
 	var got []terret.Kind
 	told := []terret.Kind{terret.KindUserPrompt, terret.KindToolPre, terret.KindToolPost, terret.KindToolFailure, terret.KindPermissionRequest, terret.KindTurnComplete, terret.KindTurnError, terret.KindSessionEnd}
@@ -363,7 +377,7 @@ func TestHookedQwen(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("the log has %v, want %v", got, want)
 	}
-	h.terret("hooks", "uninstall", "--agent", "qwen")
+	h.terret("hooks", "uninstall", "--agent", name)
 	if after, err := os.ReadFile(settings); err != nil || string(after) != string(before) {
 		t.Errorf("the settings are\n%s\nthey were\n%s", after, before)
 	}

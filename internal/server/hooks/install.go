@@ -50,7 +50,7 @@ func Install(a Agent, path, program, home string) (Change, error) {
 			continue
 		}
 		stale = removeAt(a, root, i.Event) || stale // of another program
-		if err := add(root, i, command); err != nil {
+		if err := add(root, i, command, int(i.Limit/a.unit)); err != nil {
 			return Change{}, fmt.Errorf("%s: %w", path, err)
 		}
 		changed.Events = append(changed.Events, i.Event)
@@ -142,7 +142,7 @@ func isOurs(a Agent, text []byte) bool {
 type hookEntry struct {
 	Type    string `json:"type"`
 	Command string `json:"command"`
-	Timeout int    `json:"timeout,omitempty"` // seconds
+	Timeout int    `json:"timeout,omitempty"` // in the agent's unit
 }
 
 type hookGroup struct {
@@ -211,12 +211,12 @@ func removeAt(a Agent, root *hujson.Object, event string) (removed bool) {
 }
 
 // add puts a hook before the others of its event.
-func add(root *hujson.Object, i Interaction, command string) error {
+func add(root *hujson.Object, i Interaction, command string, limit int) error {
 	hooks, err := child(root, "hooks")
 	if err != nil {
 		return err
 	}
-	g := hookGroup{Hooks: []hookEntry{{Type: "command", Command: command, Timeout: i.Seconds}}}
+	g := hookGroup{Hooks: []hookEntry{{Type: "command", Command: command, Timeout: limit}}}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)

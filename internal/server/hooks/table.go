@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,7 +29,9 @@ type Agent struct {
 	// The file with its hooks: in a person's home, and in a project, where it is the
 	// person's own too, not the project's; nil if there is none like that.
 	user, project []string
-	homeEnv       string // names the folder of the user's file, if set
+	homeEnv       string        // names the folder of the user's file, if set
+	wholeHome     bool          // or that of the person's home
+	unit          time.Duration // of limits in the file
 	Interactions  []Interaction
 }
 
@@ -39,26 +42,38 @@ const patience = 10 * time.Second
 func Agents() []Agent {
 	return []Agent{
 		{
-			Name: "claude", user: []string{".claude", "settings.json"}, project: []string{".claude", "settings.local.json"}, homeEnv: "CLAUDE_CONFIG_DIR",
+			Name: "claude", user: []string{".claude", "settings.json"}, project: []string{".claude", "settings.local.json"}, homeEnv: "CLAUDE_CONFIG_DIR", unit: time.Second,
 			Interactions: interactions(
 				Interaction{Event: "PermissionRequest", Kind: terret.KindPermissionRequest, Decides: true, Limit: 24 * time.Hour, Fallback: "the dialog in the terminal stays"},
 				Interaction{Event: "Stop", Kind: terret.KindStopRequest, Decides: true, Limit: 11 * time.Minute, Fallback: "the agent stops; it waits only if somebody wants to decide"},
 			),
 		},
 		{
-			Name: "qwen", user: []string{".qwen", "settings.json"}, homeEnv: "QWEN_HOME",
+			Name: "qwen", user: []string{".qwen", "settings.json"}, homeEnv: "QWEN_HOME", unit: time.Second,
 			Interactions: interactions(
-				Interaction{Event: "PermissionRequest", Kind: terret.KindToolPre, Decides: true, Limit: patience, Fallback: "the dialog in the terminal is shown; only rules that deny decide before it"},
-				Interaction{Event: "Stop", Kind: terret.KindTurnComplete, Limit: patience, Fallback: goesOn},
+				Interaction{Event: "PermissionRequest", Kind: terret.KindToolPre, Decides: true, Fallback: "the dialog in the terminal is shown; only rules that deny decide before it"},
+				Interaction{Event: "Stop", Kind: terret.KindTurnComplete},
 			),
+		},
+		{
+			Name: "gemini", user: []string{".gemini", "settings.json"}, homeEnv: "GEMINI_CLI_HOME", wholeHome: true, unit: time.Millisecond,
+			Interactions: complete([]Interaction{
+				{Event: "SessionStart", Kind: terret.KindSessionStart},
+				{Event: "BeforeAgent", Kind: terret.KindUserPrompt},
+				{Event: "BeforeTool", Kind: terret.KindToolPre, Decides: true, Fallback: "the agent goes on, and asks in the terminal; only rules that deny decide before it"},
+				{Event: "AfterTool", Kind: terret.KindToolPost},
+				{Event: "Notification", Kind: terret.KindNotification},
+				{Event: "AfterAgent", Kind: terret.KindTurnComplete},
+				{Event: "SessionEnd", Kind: terret.KindSessionEnd},
+			}),
 		},
 	}
 }
 
 const goesOn = "the agent goes on"
 
-// interactions are those of Claude Code and of agents whose hooks were made after its: the
-// given ones, and others that only report.
+// interactions are those of Claude Code and of agents whose hooks have its names: the given
+// ones, and others that only report.
 func interactions(given ...Interaction) []Interaction {
 	list := []Interaction{
 		{Event: "SessionStart", Kind: terret.KindSessionStart},
@@ -76,15 +91,18 @@ func interactions(given ...Interaction) []Interaction {
 		{Event: "PreCompact", Kind: terret.KindHookEvent},
 		{Event: "SessionEnd", Kind: terret.KindSessionEnd},
 	}
-	for i, r := range list {
-		r.Limit, r.Fallback = patience, goesOn
-		for _, g := range given {
-			if g.Event == r.Event {
-				r = g
-			}
-		}
+	for _, g := range given {
+		list[slices.IndexFunc(list, func(i Interaction) bool { return i.Event == g.Event })] = g
+	}
+	return complete(list)
+}
+
+// complete fills in what most have.
+func complete(list []Interaction) []Interaction {
+	for i := range list {
+		r := &list[i]
+		r.Limit, r.Fallback = cmp.Or(r.Limit, patience), cmp.Or(r.Fallback, goesOn)
 		r.Seconds = int(r.Limit / time.Second)
-		list[i] = r
 	}
 	return list
 }
@@ -110,6 +128,8 @@ func Names() (out []string) {
 // UserFile is the agent's settings of a person with that home folder.
 func (a Agent) UserFile(home string, getenv func(string) string) (string, error) {
 	switch dir := getenv(a.homeEnv); {
+	case dir != "" && a.wholeHome:
+		home = dir
 	case dir != "":
 		return filepath.Join(dir, a.user[len(a.user)-1]), nil
 	case home == "":
