@@ -46,7 +46,7 @@ export function SessionView() {
   );
 }
 
-/** Stands where the composer is, in a session that runs in a terminal of its own. */
+/** Stands where the composer is, in a session that runs in a terminal of its own. Only Claude Code's hooks race its dialog. */
 function Watched({ agent }: { agent: string }) {
   const { agentName } = useNames();
   const { session, conversation } = useShown();
@@ -57,7 +57,7 @@ function Watched({ agent }: { agent: string }) {
   });
   return (
     <div className="watched small dim">
-      <span className="grow">This is {agentName(agent)} in a terminal of its own. Answer its requests here or there; type there.</span>
+      <span className="grow">This is {agentName(agent)} in a terminal of its own. {agent === "claude" ? "Answer its requests here or there; type there." : "Type there, and answer its requests there."}</span>
       {session.native_id && <Button disabled={busy} title={busy ? "It is still working in the terminal" : "A new session here, with what the agent remembers of this one"} onClick={go}>Continue here</Button>}
     </div>
   );

@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-sNYM3AP3.js";

@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-C50ix26e.js";
