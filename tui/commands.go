@@ -226,8 +226,8 @@ func (m *model) setPolicy(p terret.Policy) tea.Cmd {
 func (m *model) chooseMode(arg string) tea.Cmd {
 	if arg != "" {
 		p := terret.PolicyNamed(arg)
-		if err := p.Validate(); err != nil {
-			m.say(bad, err.Error())
+		if p.Validate() != nil {
+			m.say(bad, "There is no mode "+arg+"; use ask, auto-edit, plan or full-auto.")
 			return nil
 		}
 		return m.setPolicy(p)

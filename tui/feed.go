@@ -227,7 +227,8 @@ func (h *help) rows(m *model, columns, height int) []line {
 		add := func(name string, keys ...key) {
 			rows = append(rows, text(bold, name))
 			for _, k := range keys {
-				rows = append(rows, join(line{{"  ", plain}}, text(accent, k.key).fill(23), text(plain, k.does)).cut(columns))
+				head := join(line{{"  ", plain}}, text(accent, k.key).fill(23))
+				rows = append(rows, indent(text(plain, k.does).wrap(columns-head.width()), head, line{{strings.Repeat(" ", head.width()), plain}})...)
 			}
 			rows = append(rows, nil)
 		}

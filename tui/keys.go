@@ -347,7 +347,7 @@ func (m *model) answerBy(it *item, name string) (tea.Cmd, bool) {
 }
 
 func (m *model) decide(d terret.Decision) tea.Cmd {
-	m.reason = nil
+	m.reason, m.toast = nil, toast{}
 	return m.do(func(ctx context.Context, c *client.Client) (tea.Msg, error) {
 		_, err := c.Decide(ctx, d, "")
 		if hasCode(err, terret.CodeAlreadyDecided) {
@@ -417,7 +417,7 @@ func (m *model) enter(when string) tea.Cmd {
 		m.say(dim, "Connecting; then it is sent.")
 		return nil
 	}
-	m.typed = time.Time{}
+	m.typed, m.toast = time.Time{}, toast{} // it was about what came before
 	if m.reason != nil {
 		d := *m.reason
 		d.Reason = m.compose.take()

@@ -264,7 +264,7 @@ func (m *model) welcome(columns, height int) []line {
 // bottom is the composer, with what belongs to it; x and y are where its cursor is.
 func (m *model) bottom() (rows []line, x, y int) {
 	s := m.theme.signs
-	rows = append(rows, m.status())
+	rows = append(rows, m.status()...)
 	rows = append(rows, m.waiting()...)
 	rows = append(rows, m.attachments()...)
 	rows = append(rows, m.popup.rows(m.width)...)
@@ -314,13 +314,23 @@ func (m *model) hints(columns int) line {
 	return ends(text(dim, ask), keysLine(keys), columns)
 }
 
-// status is the row above the composer: what the agent does, or what has just happened.
-func (m *model) status() line {
+// status is above the composer: what the agent does, or what has just happened. What is said
+// about that takes more rows if it does not fit into one, but leaves most of the screen.
+func (m *model) status() []line {
 	s := m.theme.signs
-	left := line(nil)
+	var left line
+	var said []line
 	switch {
 	case m.toast.words != "" && m.now().Before(m.toast.until):
 		left = text(m.toast.look, m.toast.words)
+		if left.width() > m.width-6 {
+			said = indent(left.wrap(m.width-2), line{{" ", plain}}, line{{" ", plain}})
+			if most := max(1, m.height/4); len(said) > most {
+				said = said[:most]
+				said[most-1] = join(said[most-1], line{{s.ellipsis, m.toast.look}}).cut(m.width)
+			}
+			left = nil
+		}
 	case m.conv != nil:
 		left = m.act()
 	}
@@ -337,7 +347,8 @@ func (m *model) status() line {
 		room := m.width - right.width() - 6
 		l = join(l, line{{" ", plain}}, left.cut(room), line{{" ", plain}})
 	}
-	return join(append(l, span{strings.Repeat(s.line, max(0, m.width-l.width()-right.width())), border}), right)
+	rule := join(append(l, span{strings.Repeat(s.line, max(0, m.width-l.width()-right.width())), border}), right)
+	return append([]line{rule}, said...)
 }
 
 // act is who does what, since when, and how to stop it.
