@@ -108,10 +108,17 @@ type conversation struct {
 }
 
 func newConversation(s terret.Session) *conversation {
-	return &conversation{
+	c := &conversation{
 		session: s.ID, cwd: s.Cwd, agent: s.Agent, model: s.Model, state: s.State,
 		keys: map[string]*item{}, told: map[string]bool{}, files: map[string]string{},
 	}
+	if s.ForkedFrom != "" { // a fork, or what another session was handed over to: its log begins here
+		c.items = append(c.items, &item{
+			kind: itemNotice, key: "origin", time: s.CreatedAt.Time, level: dim,
+			text: "Goes on from another session. What was said before is shown there, and the agent knows of it.",
+		})
+	}
+	return c
 }
 
 // maxOutput is how much of a tool's output is kept: the newest.

@@ -505,3 +505,20 @@ func TestEager(t *testing.T) {
 		t.Errorf("%q was not sent", m.compose.Text)
 	}
 }
+
+// TestForkIsNotEmpty holds that a session that goes on from another one says so, since its
+// own log begins with what is said next.
+func TestForkIsNotEmpty(t *testing.T) {
+	t.Parallel()
+	m := screenOf(t, 100, 40, "none", nil)
+	s := m.session
+	s.ForkedFrom = "s0"
+	m.conv = newConversation(s)
+	if got := flowed(seen(t, m)); strings.Contains(got, "Nothing was said yet.") || !strings.Contains(got, "Goes on from another session.") {
+		t.Errorf("not said:\n%s", seen(t, m))
+	}
+	var b strings.Builder
+	if err := NewTranscript(terret.Session{ForkedFrom: "s0"}, "").Write(&b, 60); err != nil || !strings.Contains(b.String(), "Goes on from another session.") {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}
