@@ -26,7 +26,7 @@ func (c *conversation) offer(all []terret.Command) {
 }
 
 // chatCommands are the commands of ours.
-var chatCommands = []string{"help", "undo", "redo", "model", "policy", "title", "status", "commands", "send", "drop", "quit"}
+var chatCommands = []string{"help", "undo", "redo", "model", "mode", "rename", "status", "commands", "send", "drop", "quit"}
 
 // complete completes the command or the file at the cursor, and reports whether there is one.
 // If it can be several, it lists them.

@@ -13,8 +13,8 @@ import (
 const chatHelp = `  /help             this
   /undo, /redo      undo or redo what the last turn changed
   /model NAME       use another model; without a name, list them
-  /policy NAME      ask, auto-edit, plan or full-auto
-  /title TEXT       rename the session
+  /mode NAME        ask, auto-edit, plan or full-auto
+  /rename TITLE     give the session another title
   /status           what the session is and has used
   /commands         list the agent's own, which work here, too
   /send, /drop      send on or drop what a stop has held
@@ -54,10 +54,14 @@ func (c *conversation) command(ctx context.Context, name, arg string, when engin
 			break
 		}
 		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Model = &arg })
-	case "title":
+	case "rename", "title":
 		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Title = &arg })
-	case "policy":
+	case "mode", "policy":
 		p := terret.PolicyNamed(arg)
+		if arg != "" && p.Validate() != nil {
+			err = terret.Invalid("mode", "there is no mode %q; use ask, auto-edit, plan or full-auto", arg)
+			break
+		}
 		err = c.update(ctx, arg, func(u *terret.SessionUpdated) { u.Policy = &p })
 	case "status":
 		err = c.status(ctx)
