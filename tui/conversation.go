@@ -45,6 +45,7 @@ type item struct {
 	text   string // words, a notice, what a tool has printed
 	stream *strings.Builder
 	by     string // of a prompt
+	undone bool   // of a prompt: its turn was taken back
 
 	name, diff, fail string
 	class            terret.ToolClass

@@ -183,6 +183,9 @@ func (p *painter) user(it *item, columns int) []line {
 		who = oneLine(it.by)
 	}
 	head := line{{who, bold | accent}, {"  " + it.time.Local().Format("15:04"), dim}}
+	if it.undone {
+		head = append(head, span{"  undone", needs})
+	}
 	body := paragraph(plain, it.text, columns)
 	if len(body) > maxPromptRows {
 		more := len(body) - maxPromptRows

@@ -522,3 +522,40 @@ func TestForkIsNotEmpty(t *testing.T) {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }
+
+// TestUndone holds that what was said in a turn that was taken back is marked so, until the
+// turn is brought back.
+func TestUndone(t *testing.T) {
+	t.Parallel()
+	said := func(turn, words string) terret.Event {
+		return terret.Event{Turn: turn, Data: terret.TurnStart{MessageID: "of " + turn, Prompt: []terret.Block{terret.Text(words)}}}
+	}
+	rewound := func(direction string) terret.Event {
+		return terret.Event{Data: terret.CheckpointRewound{Direction: direction, Turns: []string{"t2"}}}
+	}
+	events := []terret.Event{said("t1", "First"), said("t2", "Second"), rewound("undo"), rewound("redo")}
+	for i := range events {
+		events[i].Seq, events[i].Time = int64(i+1), terret.Time{Time: began}
+	}
+	m := screenOf(t, 100, 40, "none", events[:2])
+	seen(t, m)
+	at := began.Local().Format("15:04")
+	for _, c := range []struct {
+		then         terret.Event
+		first, again string
+	}{
+		{events[2], "you " + at + " First", "you " + at + " undone Second"},
+		{events[3], "you " + at + " First", "you " + at + " Second"},
+	} {
+		m.conv.apply(c.then)
+		var text strings.Builder
+		for i := range m.conv.items {
+			for _, r := range m.itemRows(i) {
+				text.WriteString(" " + r.plain())
+			}
+		}
+		if got := flowed(text.String()); !strings.Contains(got, c.first) || !strings.Contains(got, c.again) {
+			t.Errorf("no %q and %q in\n%s", c.first, c.again, got)
+		}
+	}
+}

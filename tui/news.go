@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/terret-dev/terret"
@@ -44,9 +45,23 @@ func (c *conversation) about(e terret.Event) {
 		c.changes++
 	case terret.CheckpointRewound:
 		c.changes++
+		c.mark(d)
 		c.notice(e, good, rewound(d.Direction, len(d.Files)), strings.Join(d.Files, "\n"))
 	default:
 		c.news(e)
+	}
+}
+
+// mark marks what was said in the turns that were taken back, or brought back.
+func (c *conversation) mark(d terret.CheckpointRewound) {
+	if d.Direction != "undo" && d.Direction != "redo" {
+		return
+	}
+	for _, it := range c.items {
+		if it.kind == itemUser && slices.Contains(d.Turns, it.turn) {
+			it.undone = d.Direction == "undo"
+			it.version++
+		}
 	}
 }
 
