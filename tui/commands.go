@@ -382,6 +382,10 @@ func (m *model) handOff(arg string) tea.Cmd {
 			p.choices = append(p.choices, choice{label: text(plain, agentName(a.Agent, "x", m.titles)), words: a.Agent, pick: func(*model) tea.Cmd { return hand(a.Agent) }})
 		}
 	}
+	if len(p.choices) == 0 {
+		m.say(dim, "No other agent is installed and signed in; `terret agents doctor` says what is missing.")
+		return nil
+	}
 	m.overlay = p
 	return nil
 }

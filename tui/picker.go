@@ -131,7 +131,11 @@ func (p *picker) found(f found) {
 func (p *picker) rows(m *model, columns, height int) []line {
 	all := p.matching()
 	rows := []line{join(line{{m.theme.signs.prompt + " ", bold | accent}}, text(plain, p.query), line{{"▏", accent}}), nil}
-	if len(all) == 0 {
+	switch {
+	case len(all) > 0:
+	case p.search != nil && p.query == "":
+		return append(rows, text(dim, "Type what to look for."))
+	default:
 		return append(rows, text(dim, "Nothing fits."))
 	}
 	height -= len(rows)

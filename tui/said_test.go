@@ -69,3 +69,22 @@ func TestModeNames(t *testing.T) {
 		t.Errorf("%q, want %q", m.toast.words, want)
 	}
 }
+
+// TestNothingToChoose holds that a list in which there is nothing yet says what to do rather
+// than that nothing fits.
+func TestNothingToChoose(t *testing.T) {
+	t.Parallel()
+	m := screenOf(t, 100, 40, "none", nil)
+	m.command("handoff", "")
+	if got := seen(t, m); m.overlay != nil || !strings.Contains(got, "No other agent is installed and signed in") {
+		t.Errorf("no agent to hand over to:\n%s", got)
+	}
+	m.command("search", "")
+	if got := seen(t, m); !strings.Contains(got, "Type what to look for.") {
+		t.Errorf("nothing to look for:\n%s", got)
+	}
+	press(m, "x")
+	if got := seen(t, m); !strings.Contains(got, "Nothing fits.") {
+		t.Errorf("nothing found:\n%s", got)
+	}
+}
