@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -43,6 +44,7 @@ func (m *model) heard(b batch) tea.Cmd {
 	}
 	if b.caught {
 		m.loading = false
+		m.seek()
 	}
 	if m.view.away {
 		m.view.news += len(m.conv.items) - n
@@ -57,6 +59,21 @@ func (m *model) heard(b batch) tea.Cmd {
 		return m.gone(b.err)
 	}
 	return tea.Batch(append(cmds, b.stream.next)...)
+}
+
+// seek goes to the message that was sought, once its session has been read.
+func (m *model) seek() {
+	f := m.sought
+	if f.MessageID == "" || f.Session != m.session.ID || m.loading {
+		return
+	}
+	m.sought = terret.Found{}
+	at := slices.IndexFunc(m.conv.items, func(it *item) bool {
+		return it.key == f.MessageID || it.kind == itemText && strings.Contains(it.key, "/"+f.MessageID+"/")
+	})
+	if at >= 0 {
+		m.view.to(at)
+	}
 }
 
 // unsettles reports whether only the server knows what an event changes: what waits, and

@@ -51,6 +51,7 @@ type model struct {
 	conv     *conversation
 	live     *stream
 	loading  bool
+	sought   terret.Found // to be shown once its session is open and read
 	paint    painter
 	view     scroll
 	at       int // item under the cursor, when the conversation has the focus
@@ -403,6 +404,9 @@ func (m *model) show(s terret.Session, past []string) tea.Cmd {
 		m.compose.insert(m.held[s.ID])
 		m.compose.images = m.pictures[s.ID]
 		m.editing = nil
+	}
+	if m.sought.Session != s.ID {
+		m.sought = terret.Found{}
 	}
 	m.session, m.conv, m.loading = s, newConversation(s), s.LastSeq > 0
 	m.view, m.queue, m.changes, m.counted, m.reason, m.card = scroll{}, nil, client.Changes{}, 0, nil, card{}

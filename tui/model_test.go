@@ -559,3 +559,38 @@ func TestUndone(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchGoesThere holds that a message that a search has found is shown, in the session
+// that is open and in one that is opened for it.
+func TestSearchGoesThere(t *testing.T) {
+	t.Parallel()
+	l := story()
+	for range 30 {
+		l.add(terret.UserPrompt{MessageID: terret.NewID("msg_"), Blocks: []terret.Block{terret.Text("And then?")}})
+	}
+	for _, c := range []struct{ message, shown string }{{"m0", "Fix the flaky login test"}, {"m1", "I will look at"}} {
+		m := screenOf(t, 100, 20, "none", l.events)
+		web := connectedTo(t, m)
+		web.reply = map[string]string{"GET /v1/search": `{"items":[{"session":"s1","message_id":"` + c.message + `","time":"2026-01-02T14:02:00Z","text":"found"}]}`}
+		if strings.Contains(seen(t, m), c.shown) {
+			t.Fatal("it is in view without a search")
+		}
+		m.update(m.command("search", "flaky")())
+		press(m, "enter")
+		if got := seen(t, m); m.overlay != nil || !strings.Contains(got, c.shown) {
+			t.Errorf("here:\n%s", got)
+		}
+
+		m.show(record("s2", "", "/", terret.SessionIdle), nil)
+		m.update(m.command("search", "flaky")())
+		press(m, "enter")
+		s := record("s1", "", "/", terret.SessionIdle)
+		s.LastSeq = 1
+		m.show(s, nil)
+		m.heard(batch{stream: m.live, events: l.events})
+		m.heard(batch{stream: m.live, caught: true})
+		if got := seen(t, m); !strings.Contains(got, c.shown) {
+			t.Errorf("in another session:\n%s", got)
+		}
+	}
+}

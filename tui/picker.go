@@ -227,7 +227,11 @@ func (m *model) searchAll(words string) tea.Cmd {
 			for _, f := range page.Items {
 				out.choices = append(out.choices, choice{
 					label: join(text(plain, flat(f.Text)), text(dim, "  "+oneLine(f.Title))), about: f.Time.Local().Format("2 Jan 15:04"),
-					pick: func(m *model) tea.Cmd { return m.openID(f.Session) },
+					pick: func(m *model) tea.Cmd {
+						m.sought = f
+						m.seek()
+						return m.openID(f.Session)
+					},
 				})
 			}
 			return out, nil
