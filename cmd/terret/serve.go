@@ -84,7 +84,10 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 			sv.stop()
 		}()
 	}
-	defer interrupts(sv.stop, func() { _ = sv.engine.Close(sv.ctx) })() // the second Ctrl-C interrupts running turns
+	defer interrupts(func() {
+		a.note("stopping; running turns have %s to end, and Ctrl-C again interrupts them", max(o.drain, 0))
+		sv.stop()
+	}, func() { _ = sv.engine.Close(sv.ctx) })()
 
 	// Connections wait until Serve accepts them, so clients can connect as soon as they
 	// read this.

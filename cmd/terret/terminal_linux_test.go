@@ -245,6 +245,17 @@ func TestTerminalPlain(t *testing.T) {
 	}
 }
 
+// A server that is stopped says what it waits for, and how to stop that.
+func TestTerminalServeStops(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	x := p.start(nil, "serve", "--addr", "127.0.0.1:0", "--drain", "30s")
+	x.expect("listening on")
+	x.send("\x03")
+	x.expect("stopping; running turns have 30s to end, and Ctrl-C again interrupts them")
+	x.end(0)
+}
+
 // Once stops the turn, twice kills it.
 func TestTerminalInterrupt(t *testing.T) {
 	t.Parallel()
