@@ -406,7 +406,7 @@ func TestSignedOut(t *testing.T) {
 func TestMoreScopes(t *testing.T) {
 	t.Parallel()
 	a, store := oauthtest.New(t), keys.OpenMCP(t.TempDir()).With(nil)
-	asked := func(d *door, status int, challenge string) string {
+	asked := func(d *door, status int, challenge string) string { // the scopes, which have no order
 		t.Helper()
 		if _, err := d.TokenSource(t.Context()); err != nil {
 			t.Fatal(err)
@@ -422,7 +422,7 @@ func TestMoreScopes(t *testing.T) {
 		var scope string
 		err = d.signIn(t.Context(), func(ctx context.Context, link string) (string, error) {
 			if u, err := url.Parse(link); err == nil {
-				scope = u.Query().Get("scope")
+				scope = strings.Join(slices.Sorted(slices.Values(strings.Fields(u.Query().Get("scope")))), " ")
 			}
 			oauthtest.Browse(t, link)
 			<-ctx.Done()
