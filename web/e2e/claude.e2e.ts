@@ -1,13 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { allow, claude, world } from "./harness";
+import { allow, installed, world } from "./harness";
 
 // The real Claude Code with a scripted model: text, a question, an edit that is asked
 // for, and everything taken back.
-const installed = existsSync(claude);
-if (!installed && process.env.CI) throw new Error("Claude Code is not installed: run `make conformance` first");
-
 const { server, open } = world({
   model: `
 steps:
@@ -29,7 +26,7 @@ steps:
 `,
 });
 
-it.skipIf(!installed)("the real Claude Code asks, edits, and is undone", async () => {
+it.skipIf(!installed("claude"))("the real Claude Code asks, edits, and is undone", async () => {
   const { page, watch, context } = await open();
   const id = await server.session({ agent: "claude", policy: "ask" }, "greet me");
   await page.goto(`${server.url}/s/${id}`);

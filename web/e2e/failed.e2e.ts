@@ -1,13 +1,9 @@
-import { existsSync } from "node:fs";
 import { expect, it } from "vitest";
-import { claude, world } from "./harness";
-
-const installed = existsSync(claude);
-if (!installed && process.env.CI) throw new Error("Claude Code is not installed: run `make conformance` first");
+import { installed, world } from "./harness";
 
 const { server, open } = world({ model: "steps:\n  - {repeat: forever, answer: {error: {status: 400, message: This model is for looking only}}}\n" });
 
-it.skipIf(!installed)("why a turn of the real Claude Code failed is said once", async () => {
+it.skipIf(!installed("claude"))("why a turn of the real Claude Code failed is said once", async () => {
   const { page, watch, context } = await open();
   const id = await server.session({ agent: "claude", policy: "ask" }, "look around");
   await page.goto(`${server.url}/s/${id}`);

@@ -3,9 +3,9 @@
 // TERRET_BIN names the program (`make web-test` builds it), CHROMIUM and FIREFOX the browsers.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { delimiter, join, resolve } from "node:path";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeEach, expect } from "vitest";
 import { launchFirefox } from "./firefox";
@@ -19,12 +19,20 @@ export interface Options {
   script?: unknown;
   /** The server also finds programs in the folder `bin`. */
   programs?: boolean;
-  /** A scenario for the model behind the real Claude Code; {{dir}} is the project. */
+  /** A scenario for the model behind the real agents, by default Claude Code; {{dir}} is the project. */
   model?: string;
+  agent?: "claude" | "opencode" | "codex";
 }
 
-/** The real Claude Code, as `make conformance` installs it. */
-export const claude = resolve("../agents/node_modules/.bin/claude");
+/** Where `make conformance` installs the real agents. */
+export const programs = resolve("../agents/node_modules/.bin");
+
+/** Whether the real agent is here, as `make conformance` installs it. In CI it must be. */
+export function installed(agent: string): boolean {
+  const there = existsSync(join(programs, agent));
+  if (!there && process.env.CI) throw new Error(`${agent} is not installed: run agents/install.sh first`);
+  return there;
+}
 
 /** A terret serve that can be killed and started again at the same address. */
 export class Server {
@@ -62,11 +70,9 @@ export class Server {
     if (this.options.programs) env.PATH = this.bin + delimiter + env.PATH;
     if (this.options.script) env.TERRET_MOCK_SCRIPT = join(this.dir, "script.json");
     if (this.options.model) {
-      env.PATH = dirname(claude) + delimiter + env.PATH;
+      env.PATH = programs + delimiter + env.PATH;
       env.TERRET_MODEL = "";
-      env.ANTHROPIC_BASE_URL = await this.serveModel(this.options.model);
-      env.ANTHROPIC_API_KEY = "not-a-key";
-      env.CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1";
+      Object.assign(env, this.tellAgent(await this.serveModel(this.options.model)));
     }
     const child = spawn(binary, ["serve", "--addr", addr, "--root", join(this.dir, "work")], { env, cwd: this.project });
     this.process = child;
@@ -87,6 +93,40 @@ export class Server {
       child.on("error", reject);
       child.on("exit", (code) => reject(new Error(`terret serve ended with ${code}: ${err}`)));
     });
+  }
+
+  /** Tells the agent where its model is, and returns what it needs in its environment. */
+  private tellAgent(url: string): NodeJS.ProcessEnv {
+    switch (this.options.agent ?? "claude") {
+      case "claude":
+        return { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "not-a-key", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" };
+      case "opencode": {
+        // It would install packages for plugins in the background, and fetch a list of models.
+        writeFileSync(join(this.dir, ".npmrc"), "registry=http://127.0.0.1:9/\nfetch-retries=0\n");
+        const anthropic = { options: { baseURL: `${url}/v1`, apiKey: "not-a-key" } };
+        const model = "anthropic/claude-sonnet-4-5";
+        return {
+          OPENCODE_CONFIG_CONTENT: JSON.stringify({ provider: { anthropic }, model, small_model: model, enabled_providers: ["anthropic"], share: "disabled", autoupdate: false }),
+          OPENCODE_MODELS_PATH: resolve("../internal/test/agenttest/models.json"),
+          OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_LSP_DOWNLOAD: "1", OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+        };
+      }
+      case "codex":
+        mkdirSync(join(this.dir, ".codex"), { recursive: true });
+        writeFileSync(join(this.dir, ".codex", "config.toml"), `
+model = "gpt-5.5"
+model_provider = "fake"
+check_for_update_on_startup = false
+[model_providers.fake]
+name = "fake"
+base_url = "${url}/v1"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+[analytics]
+enabled = false
+`);
+        return { OPENAI_API_KEY: "not-a-key" };
+    }
   }
 
   /** Serves the scripted model, and returns its address. */

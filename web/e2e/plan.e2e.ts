@@ -1,10 +1,7 @@
-import { existsSync } from "node:fs";
 import { expect, it } from "vitest";
-import { claude, live, world } from "./harness";
+import { installed, live, world } from "./harness";
 
 // The real Claude Code with a scripted model that presents a plan.
-const installed = existsSync(claude);
-
 const { server, open } = world({
   model: `
 steps:
@@ -15,7 +12,7 @@ steps:
 `,
 });
 
-it.skipIf(!installed)("Plan puts the real Claude Code into plan mode, and its plan is a card", async () => {
+it.skipIf(!installed("claude"))("Plan puts the real Claude Code into plan mode, and its plan is a card", async () => {
   const { page, watch, context } = await open();
   const id = await server.session({ agent: "claude", policy: "ask" });
   await page.goto(`${server.url}/s/${id}`);

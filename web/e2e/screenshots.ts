@@ -2,10 +2,9 @@
 // Claude Code. Run by `make screenshots`; look at what it made before you commit it.
 
 import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { claude, launch, live, openTab, Server, signedIn } from "./harness";
+import { launch, live, openTab, programs, Server, signedIn } from "./harness";
 import { furnish, model, prompts } from "./screenshots.script";
 
 const out = new URL("../../docs/screenshots/", import.meta.url).pathname;
@@ -68,7 +67,7 @@ describe.each(["light", "dark"] as const)("%s", (theme) => {
     for (const name of ["usage", "agents", "rules", "personas"]) {
       await open(`/${name}`);
       await page.locator(".skeletons").first().waitFor({ state: "detached" }); // agents are asked for their version
-      await page.getByText(dirname(claude)).evaluateAll((all, dir) => { for (const el of all) el.textContent = el.textContent!.replace(dir, "/usr/local/bin"); }, dirname(claude)); // where this machine has them
+      await page.getByText(programs).evaluateAll((all, dir) => { for (const el of all) el.textContent = el.textContent!.replace(dir, "/usr/local/bin"); }, programs); // where this machine has them
       await shoot(name);
     }
     await open("/");

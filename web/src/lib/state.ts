@@ -38,7 +38,12 @@ interface Settings {
   workBy: "folder" | "team" | "none";
   /** How the list of sessions is grouped. */
   listBy: "folder" | "branch" | "agent" | "label";
+  /** Views of the list that a person saved. */
+  views: SavedView[];
 }
+
+/** What the list of sessions shows, and how it is grouped. */
+export interface SavedView { words: string; by: Settings["listBy"] }
 
 /** The mode with which the next session begins: full auto is chosen each time. */
 const kept = (policy: string | undefined): string => (!policy || policy === fullAuto ? "ask" : policy);
@@ -48,7 +53,7 @@ export const useSettings = create<Settings>()(
   persist(
     (): Settings => ({
       theme: "system", tab: "changes", left: true, right: false, notify: false, push: false,
-      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", inTree: [], limitCost: 0, limitSteps: 0, limitWait: 0, split: true, editor: "vscode://file{path}", workBy: "folder", listBy: "folder", terminalOf: "",
+      history: [], lastFolder: "", lastAgent: "", lastPolicy: "ask", inTree: [], limitCost: 0, limitSteps: 0, limitWait: 0, split: true, editor: "vscode://file{path}", workBy: "folder", listBy: "folder", views: [], terminalOf: "",
     }),
     {
       name: "terret.settings", version: 4,

@@ -1,13 +1,13 @@
-import { Check, ListFilter, Plus, Search } from "lucide-react";
+import { Bookmark, BookmarkMinus, BookmarkPlus, Check, ListFilter, Plus, Search } from "lucide-react";
 import { type KeyboardEvent, memo, useRef, useState } from "react";
 import { useFleet, useRequests, useSessions } from "../api/queries";
 import { sessionPath, useRoute } from "../lib/router";
 import { safeName } from "../lib/safe";
-import { useSettings, useView } from "../lib/state";
+import { type SavedView, useSettings, useView } from "../lib/state";
 import { gist, shortly } from "../requests/words";
 import { Button } from "../ui/Button";
 import { Link } from "../ui/Link";
-import { Menu } from "../ui/Menu";
+import { Menu, type MenuEntry } from "../ui/Menu";
 import { Brand } from "./Brand";
 import { Messages } from "./Messages";
 import { LabelDialog, PickedBar } from "./PickedBar";
@@ -31,6 +31,20 @@ const groupings = [
   { by: "label", name: "By label" },
 ] as const;
 
+/** What is searched for and how it is grouped, saved in this browser under its own words. */
+function viewEntries(words: string, setWords: (words: string) => void, by: SavedView["by"], views: readonly SavedView[]): (MenuEntry | null | false)[] {
+  const now = words.trim();
+  const nameOf = (v: SavedView) => `${v.words}, ${groupings.find((g) => g.by === v.by)!.name.toLowerCase()}`;
+  const others = views.filter((v) => v.words !== now || v.by !== by);
+  return [
+    views.length > 0 && null,
+    ...views.map((v) => ({ label: nameOf(v), icon: <Bookmark size={14} />, onSelect: () => { setWords(v.words); useSettings.setState({ listBy: v.by }); } })),
+    now !== "" && null,
+    now !== "" && others.length === views.length && { label: "Save this view", icon: <BookmarkPlus size={14} />, onSelect: () => useSettings.setState({ views: [...views, { words: now, by }] }) },
+    now !== "" && others.length < views.length && { label: "Forget this view", icon: <BookmarkMinus size={14} />, onSelect: () => useSettings.setState({ views: others }) },
+  ];
+}
+
 /** Escape lets go of what is selected, before it stops anything. */
 function onKeyDown(e: KeyboardEvent): void {
   if (e.key !== "Escape" || e.defaultPrevented || usePicked.getState().ids.length === 0) return;
@@ -44,6 +58,7 @@ export const Sidebar = memo(function Sidebar() {
   const list = useRef<HTMLDivElement>(null);
   const [words, setWords] = useState("");
   const listBy = useSettings((s) => s.listBy);
+  const views = useSettings((s) => s.views);
   const fleet = !!useFleet().data?.node;
   return (
     <nav className="pane side" aria-label="Sessions" onKeyDown={onKeyDown}>
@@ -57,7 +72,7 @@ export const Sidebar = memo(function Sidebar() {
         <input className="input" type="search" placeholder="Search" aria-label="Search sessions and messages" value={words} onChange={(e) => setWords(e.target.value)} />
         <Menu
           trigger={<Button look="quiet" label="Group sessions"><ListFilter size={16} /></Button>}
-          entries={groupings.map(({ by, name }) => ({ label: name, icon: <Check size={14} className={by === listBy ? "" : "unset"} aria-label={by === listBy ? "Now" : undefined} aria-hidden={by !== listBy} />, onSelect: () => useSettings.setState({ listBy: by }) }))}
+          entries={[...groupings.map(({ by, name }) => ({ label: name, icon: <Check size={14} className={by === listBy ? "" : "unset"} aria-label={by === listBy ? "Now" : undefined} aria-hidden={by !== listBy} />, onSelect: () => useSettings.setState({ listBy: by }) })), ...viewEntries(words, setWords, listBy, views)]}
         />
       </div>
       <PickedBar />

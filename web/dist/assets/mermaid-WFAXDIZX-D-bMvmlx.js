@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-Cz5rI91B.js";

@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-C50ix26e.js";
