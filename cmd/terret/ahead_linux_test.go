@@ -130,7 +130,7 @@ func TestTerminalDraftIsNoAnswer(t *testing.T) {
 	x.expect("y draft")
 	p.file("go", "")
 	x.expect(askPermission)
-	x.send("n\n")
+	x.send("y\x7fn\n") // a letter of the draft would be no answer either
 	x.expect("y draft")
 	x.send(" goes on")
 	p.file("on", "")
@@ -140,6 +140,30 @@ func TestTerminalDraftIsNoAnswer(t *testing.T) {
 	x.end(0)
 	if _, err := os.Stat(filepath.Join(p.dir, "a.txt")); err == nil {
 		t.Error("the draft was taken as the answer")
+	}
+}
+
+// A letter answers at once, but no, which takes a reason.
+func TestTerminalOneKey(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	x := p.start(nil, "chat")
+	x.expect("› ")
+	x.send("create a.txt containing 1, then create b.txt containing 2\n")
+	x.expect(askPermission)
+	x.send("y")
+	x.expect("Created a.txt")
+	x.expect(askPermission)
+	x.send("n")
+	x.expect("n")
+	x.send(" not here\n")
+	x.expect("denied: not here")
+	x.expect("› ")
+	x.send("\x04")
+	x.end(0)
+	p.holds("a.txt", "1\n")
+	if _, err := os.Stat(filepath.Join(p.dir, "b.txt")); err == nil {
+		t.Error("the reason began with an answer")
 	}
 }
 

@@ -23,12 +23,16 @@ type asker struct {
 	back   func() // goes back to that; nil if nothing was asked yet
 }
 
-// read asks for a line. What was typed before the question appeared is no answer.
-func (a *asker) read(ctx context.Context, prompt string) (string, error) {
+// read asks for a line. What was typed before the question appeared is no answer. The letters
+// need no Enter, unless the person was writing something else: it may go on with one of them.
+func (a *asker) read(ctx context.Context, prompt, letters string) (string, error) {
 	if a.back == nil {
 		a.back = a.ahead.aside(ctx)
 	}
-	return a.keys.ask(ctx, a.screen, wanted{prompt: prompt, fresh: true, drafts: a.ahead != nil})
+	if a.ahead != nil && a.ahead.draft.Text != "" {
+		letters = ""
+	}
+	return a.keys.ask(ctx, a.screen, wanted{prompt: prompt, fresh: true, single: letters, drafts: a.ahead != nil})
 }
 
 // confirm asks the person at the terminal a question outside of turns, and reports whether
@@ -40,7 +44,7 @@ func (a *app) confirm(ctx context.Context, prompt string) (bool, error) {
 	leave := func() { cancel(errLeft) }
 	defer interrupts(leave, leave)()
 	ask := &asker{screen: &screen{words: a.out, talk: a.err, colour: a.colour(a.err)}, keys: a.keyboard()}
-	line, err := ask.read(ctx, prompt)
+	line, err := ask.read(ctx, prompt, "")
 	word := strings.ToLower(strings.TrimSpace(line))
 	return word == "y" || word == "yes", err
 }
@@ -89,15 +93,15 @@ func (a *asker) permission(ctx context.Context, q terret.PermissionRequest, d *t
 		s.line("  %s", s.paint(dim, oneLine(q.Reason)))
 	}
 	rule := ""
-	choices := "[y]es  [n]o  [e]dit  [q] deny and stop"
+	choices, letters := "[y]es  [n]o…  [e]dit  [q] deny and stop", "yeq"
 	if len(q.Suggestions) > 0 {
 		rule = strings.Join(mapped(q.Suggestions, printable), ", ")
-		choices = "[y]es  [s]ession  [a]lways  [n]o  [e]dit  [q] deny and stop"
+		choices, letters = "[y]es  [s]ession  [a]lways  [n]o…  [e]dit  [q] deny and stop", "ysaeq"
 		s.line("  %s", s.paint(dim, "s and a save the rule "+rule))
 	}
 	d.InputHash = q.InputHash
 	for {
-		line, err := a.read(ctx, "  "+choices+" > ")
+		line, err := a.read(ctx, "  "+choices+" > ", letters)
 		if err != nil {
 			return err
 		}
@@ -256,7 +260,7 @@ func (a *asker) question(ctx context.Context, q terret.Question) (terret.Choice,
 	if q.Multi {
 		how = "numbers separated by commas, or your own words; empty for no answer"
 	}
-	line, err := a.read(ctx, "  "+how+" > ")
+	line, err := a.read(ctx, "  "+how+" > ", "")
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +299,7 @@ func (a *asker) plan(ctx context.Context, q terret.PlanRequest, d *terret.Decisi
 		s.line("    %s", printable(strings.TrimRight(line, "\n")))
 	}
 	for {
-		line, err := a.read(ctx, "  [y]es, carry it out  [n]o, and say what to change > ")
+		line, err := a.read(ctx, "  [y]es, carry it out  [n]o, and say what to change > ", "y")
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (a *asker) hook(ctx context.Context, ev terret.Event, d *terret.Decision) e
 	s.line("")
 	s.line("%s %s", s.paint(amber, "?"), s.paint(bold, fit(hookText(gate, data), 400)))
 	for {
-		line, err := a.read(ctx, "  [y]es, let it  [n]o, and say why > ")
+		line, err := a.read(ctx, "  [y]es, let it  [n]o, and say why > ", "y")
 		if err != nil {
 			return err
 		}

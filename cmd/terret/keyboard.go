@@ -166,6 +166,7 @@ func (k *keyboard) request() {
 type wanted struct {
 	prompt string
 	fresh  bool      // what was typed before the prompt does not count
+	single string    // letters that are the whole line at once, if the terminal delivers keys
 	after  time.Time // when that was
 	past   []string  // earlier lines, which the person can take again
 	leaves bool      // Ctrl-C clears the line, and twice leaves if it is empty, instead of interrupting
@@ -319,6 +320,9 @@ func (k *keyboard) special(s *screen, e *editor, l wanted, pressed key) (done bo
 	switch {
 	case pressed.name == "tab" && l.tab != nil:
 		return l.tab(e), nil
+	case e.Text == "" && len(pressed.text) == 1 && strings.Contains(l.single, strings.ToLower(pressed.text)):
+		s.press(pressed)
+		return true, nil
 	case l.live && pressed.name == "enter" && strings.HasSuffix(e.Text, `\`):
 		s.change(e, func() { e.Change(len(e.Text)-1, len(e.Text), "\n") })
 		return false, nil
