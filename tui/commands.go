@@ -102,10 +102,17 @@ func (m *model) wantsArgument(name string) bool {
 	return false
 }
 
+// habits are names that people know from the agents' own terminals.
+var habits = map[string]string{"exit": "quit", "clear": "new", "resume": "sessions", "diff": "changes"}
+
 // command runs a command: ours, or the agent's own.
 func (m *model) command(name, arg string) tea.Cmd {
+	ofAgent := m.conv != nil && slices.ContainsFunc(m.conv.commands, func(c terret.Command) bool { return c.Name == name })
+	if other := habits[name]; other != "" && !ofAgent {
+		name = other
+	}
 	for _, c := range commands() {
-		if c.name == name || name == "exit" && c.name == "quit" {
+		if c.name == name {
 			if c.needs && m.conv == nil {
 				m.say(dim, "/"+name+" needs a session.")
 				return nil
@@ -118,8 +125,7 @@ func (m *model) command(name, arg string) tea.Cmd {
 		return nil
 	}
 	id := m.session.ID
-	known := slices.ContainsFunc(m.conv.commands, func(c terret.Command) bool { return c.Name == name })
-	if !known && len(m.conv.commands) > 0 {
+	if !ofAgent && len(m.conv.commands) > 0 {
 		m.say(bad, "There is no /"+name+"; / lists the commands.")
 		return nil
 	}

@@ -594,3 +594,21 @@ func TestSearchGoesThere(t *testing.T) {
 		}
 	}
 }
+
+// TestHabits holds that a name that people know from the agents' own terminals is understood,
+// unless the agent has a command of that name.
+func TestHabits(t *testing.T) {
+	t.Parallel()
+	m := screenOf(t, 100, 20, "none", story().events)
+	connectedTo(t, m)
+	m.conv.commands = []terret.Command{{Name: "clear"}}
+	m.command("clear", "")
+	if m.conv == nil {
+		t.Error("the agent's own command was not left to it")
+	}
+	m.conv.commands = nil
+	m.command("clear", "")
+	if m.conv != nil {
+		t.Error("/clear begins no new session")
+	}
+}

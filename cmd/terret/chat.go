@@ -21,6 +21,8 @@ func newChat(a *app) *cobra.Command {
 		Use:   "chat [flags] [SESSION]",
 		Short: "Chat with an agent in the terminal",
 		Args:  maxOneArg,
+		// What other programs call it.
+		SuggestFor: []string{"resume", "continue"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				f.resume = args[0]

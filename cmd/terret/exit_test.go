@@ -100,7 +100,8 @@ func TestNoSuchCommand(t *testing.T) {
 		{[]string{"help", "tema"}, `there is no command "tema"; did you mean team? ` + "`terret help` lists them"},
 		{[]string{"help", "team", "nonsense"}, `there is no command "nonsense"; ` + "`terret team --help` lists them"},
 		{[]string{"team", "--model", "m"}, "unknown flag: --model; see `terret team --help`"},
-		{[]string{"--colour", "m"}, "unknown flag: --colour"},
+		{[]string{"--colour", "m"}, "unknown flag: --colour; `terret run PROMPT` asks one thing"},
+		{[]string{"resume"}, "did you mean chat?"},
 		{[]string{"team", "spawn", "ann", "--colour", "m"}, "unknown flag: --colour; see `terret team spawn --help`"},
 	} {
 		if code, _, stderr := inProcess(t, "", nil, c.args...); code != 2 || !strings.Contains(stderr, c.shows) {

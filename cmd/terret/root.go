@@ -64,6 +64,9 @@ func newRoot(a *app) *cobra.Command {
 				return noSuch // the flag is that of a command that there is not
 			}
 		}
+		if !cmd.HasParent() {
+			return terret.Errorf(terret.CodeInvalidRequest, "%w; `terret run PROMPT` asks one thing, `terret chat --continue` goes on, and `terret --help` lists the rest", err)
+		}
 		return terret.Errorf(terret.CodeInvalidRequest, "%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\nThe guide is at /docs of a running `terret serve`, and in docs/guide.\n{{end}}")
