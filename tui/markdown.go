@@ -342,7 +342,10 @@ func inline(source string, base look) line {
 
 // fenced returns the code at the start of s, between as many back ticks at both ends.
 func fenced(s string) (inner string, n int) {
-	ticks := len(s) - len(strings.TrimLeft(s, "`"))
+	ticks := 1
+	for ticks <= 4 && ticks < len(s) && s[ticks] == '`' { // no further: a run may be long
+		ticks++
+	}
 	if ticks > 4 {
 		return "", 0
 	}
@@ -372,7 +375,7 @@ func linked(s string) (label, target string, n int) {
 // emphasis says which look a mark at i begins or ends, and how long it is; 0 if it is no mark.
 func emphasis(s string, i int, now look) (mark look, n int) {
 	c := s[i]
-	for n = 1; i+n < len(s) && s[i+n] == c; n++ {
+	for n = 1; n <= 3 && i+n < len(s) && s[i+n] == c; n++ { // no further: a run may be long
 	}
 	switch {
 	case c == '~' && n == 2:

@@ -61,7 +61,7 @@ func runDiscover(ctx context.Context, a *app, o discoverOptions) error {
 			if d.Session != "" {
 				title += " (here: " + shortID(d.Session) + ")"
 			}
-			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", d.Agent, d.NativeID, ago(d.UpdatedAt), kilobytes(d.Size), printable(d.Cwd), title)
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", d.Agent, printable(d.NativeID), ago(d.UpdatedAt), kilobytes(d.Size), printable(d.Cwd), title)
 		},
 	}
 	if err := l.show(a, o.json, shown); err != nil {

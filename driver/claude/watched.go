@@ -316,9 +316,12 @@ func (a *watched) start(in *watchedInput) {
 	if a.d.recorded == nil {
 		return
 	}
+	if info, err := os.Stat(in.TranscriptPath); err != nil || !info.Mode().IsRegular() { // a pipe would wait for somebody
+		return // its next prompt ends the turn
+	}
 	record, err := os.Open(in.TranscriptPath)
 	if err != nil {
-		return // its next prompt ends the turn
+		return
 	}
 	at, err := record.Seek(0, io.SeekEnd)
 	if err != nil {

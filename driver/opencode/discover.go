@@ -70,12 +70,24 @@ func (d *Driver) Discover(ctx context.Context) ([]terret.Discovered, error) {
 		FROM session s WHERE s.parent_id IS NULL AND EXISTS (SELECT 1 FROM message m WHERE m.session_id = s.id)`)
 	var out []terret.Discovered
 	for rows.Next() {
+		id := rows.Text(0)
+		if !isSession(id) {
+			continue
+		}
 		out = append(out, terret.Discovered{
-			Agent: Name, NativeID: rows.Text(0), Cwd: rows.Text(1), Title: brief.Cut(brief.Line(rows.Text(2)), 80),
+			Agent: Name, NativeID: id, Cwd: rows.Text(1), Title: brief.Cut(brief.Line(rows.Text(2)), 80),
 			UpdatedAt: terret.TimeOf(time.UnixMilli(rows.Int(3))), Size: rows.Int(4),
 		})
 	}
 	return out, cmp.Or(rows.Close(), context.Cause(ctx))
+}
+
+// isSession reports whether OpenCode could have given a session this id.
+func isSession(id string) bool {
+	rest, ok := strings.CutPrefix(id, "ses_")
+	return ok && !strings.ContainsFunc(rest, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '_' && r != '-'
+	})
 }
 
 // Recall implements terret.Discoverer.

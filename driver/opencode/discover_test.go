@@ -112,8 +112,9 @@ func TestDiscoverHostile(t *testing.T) {
 	t.Parallel()
 	d, _ := recordedHome(t, `
 		INSERT INTO session(id, project_id, slug, directory, title, version, time_created, time_updated, parent_id) VALUES('ses_child', 'p', 's', '/p', 'of a subagent', '1', 1, 1, 'ses_x');
-		INSERT INTO session(id, project_id, slug, directory, title, version, time_created, time_updated) VALUES('ses_empty', 'p', 's', '/p', 'nothing said', '1', 1, 1), ('ses_odd', 'p', 's', '/p', 'odd'||char(10)||'rows', '1', 1, 1);
-		INSERT INTO message VALUES('m0', 'ses_odd', 1, 1, 'no json'), ('m1', 'ses_odd', 2, 2, '{"role":"user"}'), ('m2', 'ses_odd', 3, 3, '{"role":"assistant","tokens":{"input":3,"output":1}}');
+		INSERT INTO session(id, project_id, slug, directory, title, version, time_created, time_updated) VALUES('ses_empty', 'p', 's', '/p', 'nothing said', '1', 1, 1), ('ses_odd', 'p', 's', '/p', 'odd'||char(10)||'rows', '1', 1, 1),
+			('ses_'||char(27)||']0;x'||char(7), 'p', 's', '/p', 'no id of it', '1', 1, 1);
+		INSERT INTO message VALUES('m9', 'ses_'||char(27)||']0;x'||char(7), 1, 1, '{"role":"user"}'), ('m0', 'ses_odd', 1, 1, 'no json'), ('m1', 'ses_odd', 2, 2, '{"role":"user"}'), ('m2', 'ses_odd', 3, 3, '{"role":"assistant","tokens":{"input":3,"output":1}}');
 		INSERT INTO part VALUES('p0', 'm0', 'ses_odd', 1, 1, '{"type":"text","text":"x"}'), ('p1', 'm1', 'ses_odd', 2, 2, '{"type":"text","text":"go"}'), ('p2', 'm1', 'ses_odd', 2, 2, '{"type":"text","text":"hidden","synthetic":true}'),
 			('p3', 'm2', 'ses_odd', 3, 3, '{"type":7'), ('p4', 'm2', 'ses_odd', 3, 3, '{"type":"tool","tool":"bash","callID":"c","state":{"status":"running"}}');`)
 	found, err := d.Discover(t.Context())

@@ -309,6 +309,7 @@ func TestGate(t *testing.T) {
 		"another name of the machine": {f, "POST", mcp.Path, begin, []string{"Host", "evil.example"}, 403, terret.CodeForbidden},
 		"form":                        {f, "POST", mcp.Path, "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, terret.CodeInvalidRequest},
 		"large body":                  {f, "POST", mcp.Path, `"` + strings.Repeat("x", 9<<20) + `"`, nil, 413, ""},
+		"body of many values":         {f, "POST", mcp.Path, "[" + strings.Repeat("[],", 20_000) + "[]]", []string{"Mcp-Session-Id", session}, 413, ""},
 		"a stream of nothing":         {f, "GET", mcp.Path, "", []string{"Mcp-Session-Id", session}, 405, terret.CodeInvalidRequest},
 		"below the door":              {f, "POST", mcp.Path + "/x", begin, nil, 404, terret.CodeNotFound},
 		"no session":                  {f, "POST", mcp.Path, tools, []string{"Mcp-Session-Id", "x"}, 404, ""},

@@ -48,7 +48,9 @@ func (c *call) read(v any) error {
 func bodyFault(err error) error {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		f := refuse(http.StatusRequestEntityTooLarge, "file_too_large", "", "The request is too large.")
-		f.Detail = map[string]any{"max_bytes": large.Limit}
+		if large.Limit > 0 { // else it holds too many values
+			f.Detail = map[string]any{"max_bytes": large.Limit}
+		}
 		return f
 	}
 	return invalid("", "The body ended early; send the request again.")

@@ -722,6 +722,7 @@ func TestWay(t *testing.T) {
 		{"POST", "/v1/responses", []string{"Content-Type", "text/plain"}, []byte("x"), 415, "invalid_input"},
 		{"POST", "/v1/responses", nil, []byte("{"), 400, "invalid_input"},
 		{"POST", "/v1/responses", nil, bytes.Repeat([]byte(" "), 33<<20), 413, "file_too_large"},
+		{"POST", "/v1/responses", nil, []byte(`{"input":[` + strings.Repeat("{},", 20_000) + `{}]}`), 413, "file_too_large"},
 		{"PATCH", "/v1/responses", nil, nil, 405, "invalid_input"},
 		{"GET", "/v1/nothing", nil, nil, 404, "terret_no_route"},
 		{"GET", "/v1/sessions?limit=0", nil, nil, 400, "invalid_input"},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -17,23 +18,45 @@ import (
 // peerInside finds the processes that hold the other end of a connection, and reports
 // whether one of them, or an ancestor, carries the mark of a guarded tree that this
 // process does not carry itself. (A server that an agent starts is as much inside as
-// its callers.)
+// its callers.) A caller on this machine that is not found counts as inside: it let go of
+// the connection, or passes it on.
 func peerInside(remote, local netip.AddrPort) bool {
-	inode := socketOf(remote, local)
-	if inode == "" {
-		return false // on another machine, or gone
+	for range looks { // a table that changes while it is read may miss a line
+		switch s := socketOf(remote, local); {
+		case s.inode != "":
+			return heldInside(s, holders)
+		case s.found:
+			return true
+		}
 	}
-	return heldInside(inode, holders)
+	a := remote.Addr().Unmap().WithZone("")
+	return a.IsLoopback() || seesAll() && isOwn(a)
+}
+
+// isOwn reports whether an address is one of this machine's.
+func isOwn(a netip.Addr) bool {
+	own, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(own, func(n net.Addr) bool {
+		p, err := netip.ParsePrefix(n.String())
+		return err == nil && p.Addr().Unmap() == a
+	})
+}
+
+// seesAll reports whether this process sees all processes of the machine. In a container the
+// caller may well be outside, behind a proxy that passes connections on.
+func seesAll() bool {
+	space, err := os.Readlink("/proc/self/ns/pid")
+	return err == nil && space == "pid:[4026531836]" // PROC_PID_INIT_INO of the kernel
 }
 
 // peerLine are the processes that hold the other end of a connection, and their ancestors.
 func peerLine(remote, local netip.AddrPort) []int {
-	inode := socketOf(remote, local)
-	if inode == "" {
+	s := socketOf(remote, local)
+	if s.inode == "" {
 		return nil
 	}
 	var line []int
-	for _, pid := range holders(inode) {
+	for _, pid := range holders(s.inode) {
 		for depth := 0; pid > 1 && depth < 256 && pid != os.Getpid(); depth++ {
 			line = append(line, pid)
 			pid = parentOf(pid)
@@ -48,25 +71,26 @@ const looks = 10
 // heldInside reports whether a process inside an agent holds the connection. It looks again
 // if the process no longer does: a new process holds what its parent has open until it runs
 // its program, and may have an agent's mark by then; the parent still holds the connection.
-// A process that passes the connection on again and again is inside. So is one whose
-// connection nobody holds any more.
-func heldInside(inode string, holders func(inode string) []int) bool {
+// A process that passes the connection on again and again is inside. So is one of our own
+// user whose connection nobody holds, where we would see who does.
+func heldInside(s socket, holders func(inode string) []int) bool {
 	own, seen := treeOf(os.Getpid()), false
 	for range looks {
-		all := holders(inode)
+		all := holders(s.inode)
 		if len(all) == 0 {
-			return seen
+			seen = seen || s.uid == strconv.Itoa(os.Getuid()) && seesAll()
+			continue
 		}
 		marked := slices.DeleteFunc(all, func(pid int) bool { return !isInside(pid, own) })
 		if len(marked) == 0 {
 			return false
 		}
-		if slices.ContainsFunc(marked, func(pid int) bool { return holds(pid, inode) }) {
+		if slices.ContainsFunc(marked, func(pid int) bool { return holds(pid, s.inode) }) {
 			return true
 		}
 		seen = true
 	}
-	return true
+	return seen
 }
 
 // isInside reports whether a process or an ancestor carries a mark other than our own.
@@ -81,41 +105,52 @@ func isInside(pid int, own string) bool {
 	return false
 }
 
-// socketOf returns the inode of the socket that is bound to remote and connected to
-// local: the caller's end. It is empty if this machine has none.
-func socketOf(remote, local netip.AddrPort) string {
+// socket is the caller's end of a connection.
+type socket struct {
+	found      bool
+	inode, uid string // no inode: no process has it open any more
+}
+
+// socketOf returns the socket that is bound to remote and connected to local, if this
+// machine has it.
+func socketOf(remote, local netip.AddrPort) (s socket) {
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		f, err := os.Open(table)
 		if err != nil {
 			continue
 		}
-		inode := findSocket(bufio.NewScanner(f), remote, local)
+		s = findSocket(bufio.NewScanner(f), remote, local)
 		f.Close()
-		if inode != "" {
-			return inode
+		if s.found {
+			break
 		}
 	}
-	return ""
+	return s
 }
 
 // findSocket searches a table in the format of proc_pid_net(5): "sl local_address
 // rem_address st tx:rx tr:when retrnsmt uid timeout inode ...".
-func findSocket(table *bufio.Scanner, from, to netip.AddrPort) string {
+func findSocket(table *bufio.Scanner, from, to netip.AddrPort) (s socket) {
 	from, to = unmap(from), unmap(to)
 	for table.Scan() {
 		f := strings.Fields(table.Text())
-		if len(f) < 10 || f[9] == "0" {
+		if len(f) < 10 {
 			continue
 		}
 		a, ok := parseEndpoint(f[1])
 		if !ok || a != from {
 			continue
 		}
-		if b, ok := parseEndpoint(f[2]); ok && b == to {
-			return f[9]
+		if b, ok := parseEndpoint(f[2]); !ok || b != to {
+			continue
+		}
+		s = socket{found: true, uid: f[7]}
+		if f[9] != "0" {
+			s.inode = f[9]
+			break // one that is closed may have been there before, at the same address
 		}
 	}
-	return ""
+	return s
 }
 
 func unmap(a netip.AddrPort) netip.AddrPort {

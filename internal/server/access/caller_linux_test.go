@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/terret-dev/terret"
@@ -17,7 +20,7 @@ import (
 )
 
 // children are what the test binary can run as, see childEnv.
-var children = map[string]func(args []string) int{"call": callChild, "shell": shellChild}
+var children = map[string]func(args []string) int{"call": callChild, "shell": shellChild, "let go": letGoChild}
 
 // callChild asks a server and prints the status: URL, token.
 func callChild(args []string) int {
@@ -46,6 +49,82 @@ func shellChild(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// letGoChild sends a request and has nobody hold the connection while it is answered: address,
+// token, how. It goes on until its input ends.
+func letGoChild(args []string) int {
+	conn, err := net.Dial("tcp", args[0])
+	if err != nil {
+		return 1
+	}
+	fmt.Fprintf(conn, "POST /decide HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", args[0], args[1])
+	switch args[2] {
+	case "reset":
+		_ = conn.(*net.TCPConn).SetLinger(0)
+	case "passed on": // to itself, and on its way meanwhile
+		pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+		if err != nil {
+			return 1
+		}
+		f, err := conn.(*net.TCPConn).File()
+		if err != nil || syscall.Sendmsg(pair[0], []byte{0}, syscall.UnixRights(int(f.Fd())), nil, 0) != nil {
+			return 1
+		}
+		f.Close()
+	}
+	conn.Close()
+	fmt.Println("gone")
+	_, _ = io.ReadAll(os.Stdin)
+	return 0
+}
+
+// TestLetGo holds that an agent which lets go of its connection is one all the same.
+func TestLetGo(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"closed", "reset", "passed on"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			if how == "passed on" && !seesAll() {
+				t.Skip("in a container such a caller is not told from one behind a proxy")
+			}
+			tokens := newTokens(t)
+			gate, err := NewGate(Options{Tokens: tokens})
+			if err != nil {
+				t.Fatal(err)
+			}
+			gone, answer := make(chan struct{}), make(chan error)
+			server := httptest.NewServer(gate.handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				<-gone
+				answer <- From(r.Context()).May(Decide, "")
+			})))
+			defer server.Close()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], strings.TrimPrefix(server.URL, "http://"), adminToken(t, tokens), how)
+			cmd.Env = []string{childEnv + "=let go", guard.OwnerEnv + "=somebody"}
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(out).ReadString('\n'); line != "gone\n" {
+				t.Fatalf("%q (%v)", line, err)
+			}
+			close(gone)
+			if err := <-answer; err == nil {
+				t.Error("it may decide")
+			}
+			in.Close()
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // decideServer answers 200 to whoever may decide.
@@ -132,19 +211,23 @@ func TestFindSocket(t *testing.T) {
    6: garbage
    7: ZZ:1 0100007F:1D09 01 a b c d e f 66
 `
-	for _, c := range []struct{ from, to, want string }{
-		{"127.0.0.1:50000", "127.0.0.1:7433", "22"},
-		{"127.0.0.1:7433", "127.0.0.1:50000", "33"},
-		{"127.0.0.1:50001", "127.0.0.1:7433", ""}, // closed: it has no inode
-		{"[::ffff:127.0.0.1]:50000", "127.0.0.1:7433", "22"},
-		{"127.0.0.1:50002", "127.0.0.1:7433", "44"},
-		{"[::1]:50003", "[::1]:7433", "55"},
-		{"127.0.0.1:50004", "127.0.0.1:7433", ""},
-		{"10.0.0.1:50000", "127.0.0.1:7433", ""},
+	of := func(inode string) socket { return socket{found: true, inode: inode, uid: "1000"} }
+	for _, c := range []struct {
+		from, to string
+		want     socket
+	}{
+		{"127.0.0.1:50000", "127.0.0.1:7433", of("22")},
+		{"127.0.0.1:7433", "127.0.0.1:50000", of("33")},
+		{"127.0.0.1:50001", "127.0.0.1:7433", socket{found: true, uid: "0"}}, // closed: it has no inode
+		{"[::ffff:127.0.0.1]:50000", "127.0.0.1:7433", of("22")},
+		{"127.0.0.1:50002", "127.0.0.1:7433", of("44")},
+		{"[::1]:50003", "[::1]:7433", of("55")},
+		{"127.0.0.1:50004", "127.0.0.1:7433", socket{}},
+		{"10.0.0.1:50000", "127.0.0.1:7433", socket{}},
 	} {
 		got := findSocket(bufio.NewScanner(strings.NewReader(table)), netip.MustParseAddrPort(c.from), netip.MustParseAddrPort(c.to))
 		if got != c.want {
-			t.Errorf("%s to %s: %q, want %q", c.from, c.to, got, c.want)
+			t.Errorf("%s to %s: %v, want %v", c.from, c.to, got, c.want)
 		}
 	}
 }

@@ -196,7 +196,11 @@ func (g *Gate) checkBody(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusRequestEntityTooLarge, "the body has %d bytes, but at most %d are allowed", r.ContentLength, limit)
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
-	if g.opt.OtherBody != nil && g.opt.OtherBody(r) || isJSON(types) {
+	if g.opt.OtherBody != nil && g.opt.OtherBody(r) {
+		return nil
+	}
+	if isJSON(types) {
+		r.Body = &valuesReader{ReadCloser: r.Body}
 		return nil
 	}
 	return refuse(http.StatusUnsupportedMediaType, "the body is %q; send JSON, with `Content-Type: application/json`", strings.Join(types, ", "))

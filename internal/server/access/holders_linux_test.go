@@ -27,7 +27,7 @@ func TestHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	inode := socketOf(netip.MustParseAddrPort(conn.LocalAddr().String()), netip.MustParseAddrPort(conn.RemoteAddr().String()))
+	end := socketOf(netip.MustParseAddrPort(conn.LocalAddr().String()), netip.MustParseAddrPort(conn.RemoteAddr().String()))
 	f, err := conn.(*net.TCPConn).File()
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,8 @@ func TestHolders(t *testing.T) {
 		seen [][]int // by one look after the other; the last repeats
 		want bool
 	}{
-		{"nobody", [][]int{{}}, false},
+		{"nobody", [][]int{{}}, seesAll()},
+		{"nobody, and then this process", [][]int{{}, {}, {self}}, false},
 		{"this process", [][]int{{self}}, false},
 		{"an agent", [][]int{{holder}}, true},
 		{"this process and an agent", [][]int{{self, holder}}, true},
@@ -52,7 +53,7 @@ func TestHolders(t *testing.T) {
 		{"an agent that is gone", [][]int{{agent}, {}}, true},
 	} {
 		look := 0
-		got := heldInside(inode, func(string) []int {
+		got := heldInside(end, func(string) []int {
 			now := c.seen[min(look, len(c.seen)-1)]
 			look++
 			return slices.Clone(now)
@@ -61,7 +62,12 @@ func TestHolders(t *testing.T) {
 			t.Errorf("%s: inside: %t", c.what, got)
 		}
 	}
-	if got := holders(inode); !slices.Contains(got, self) || !slices.Contains(got, holder) || slices.Contains(got, agent) {
+	other := end
+	other.uid += "1"
+	if heldInside(other, func(string) []int { return nil }) {
+		t.Error("a process of another user, which we may not see, is inside")
+	}
+	if got := holders(end.inode); !slices.Contains(got, self) || !slices.Contains(got, holder) || slices.Contains(got, agent) {
 		t.Errorf("%v hold the connection, want %d and %d", got, self, holder)
 	}
 }

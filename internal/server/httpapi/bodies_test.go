@@ -57,6 +57,24 @@ func TestBodiesByRoute(t *testing.T) {
 	}
 }
 
+// TestBodyOfManyValues holds that a body is refused for the number of its values, of which each
+// may take three bytes and a hundred times that in memory. What a text says does not count.
+func TestBodyOfManyValues(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s := f.session()
+	many := `{"blocks":[` + strings.Repeat("{},", 20_000) + `{}]}`
+	p := f.do("POST", "/v1/sessions/"+s.ID+"/turns", many).problem(http.StatusRequestEntityTooLarge, terret.CodeInvalidRequest, "")
+	if !strings.Contains(p.Detail, "more than 20000 values") {
+		t.Error(p.Detail)
+	}
+	text, err := json.Marshal(strings.Repeat(`[{"a":"\\",`, 20_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.do("POST", "/v1/sessions/"+s.ID+"/turns", `{"prompt":`+string(text)+`}`).want(http.StatusAccepted, nil)
+}
+
 // TestBodiesTogether holds that large bodies wait for room when others are being read, and
 // are refused if there is none. Small ones need none.
 func TestBodiesTogether(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/terret-dev/terret/internal/server/access"
 )
 
 // formats are huma's, with errors that people understand.
@@ -129,6 +131,9 @@ func (c *receiving) SetStatus(status int) {
 
 // problem is about the body that could not be read.
 func (c *receiving) problem() *Problem {
+	if e, ok := errors.AsType[*access.ValuesError](c.err); ok {
+		return plainProblem(http.StatusRequestEntityTooLarge, e.Error())
+	}
 	if e, ok := errors.AsType[*http.MaxBytesError](c.err); ok {
 		return plainProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes, which is the maximum", e.Limit))
 	}

@@ -81,11 +81,11 @@ func (s *Server) nest(ctx context.Context, n *newSession) (made func(id string),
 	}, nil
 }
 
-// mayAgent refuses what an agent may not do with a token that lets programs prompt. It may
-// start sessions, within limits, and work with those: in a session of a person it could
+// mayAgent refuses what an agent may not do with a token that lets it prompt. It may start
+// sessions, within limits, and work with those: in a session of a person it could
 // have done what that person allowed there, and not here.
 func (s *Server) mayAgent(r *http.Request, id access.Identity) error {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead || id.Scope != access.Prompt {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || !id.Scope.Includes(access.Prompt) {
 		return nil
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")

@@ -149,3 +149,27 @@ func TestNesting(t *testing.T) {
 		t.Errorf("a session in place of one that is gone: %s", text)
 	}
 }
+
+// A token that lets an agent do more is no way around what an agent may do, and neither is a
+// preset that asks less.
+func TestNestingByOtherTokens(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, script(mock.Step{Text: "Done."}))
+	person := f.session().ID
+	for _, scope := range []access.Scope{access.Prompt, access.Decide, access.Admin} {
+		_, bearer := f.as("to "+string(scope), scope, "")
+		agent := f.agent(strings.TrimPrefix(bearer, "Bearer "))
+		for _, path := range []string{"/turns", "/undo", "/interrupt"} {
+			if status, text := agent.call("/v1/sessions/"+person+path, `{"prompt":"go on"}`); status != "403" {
+				t.Errorf("an agent with a token to %s does %s in a person's session: %s %s", scope, path, status, text)
+			}
+		}
+	}
+	var preset struct{ ID string }
+	f.do("POST", "/v1/presets", map[string]any{"name": "free", "agent": "mock", "policy": "auto-approve"}).want(http.StatusCreated, &preset)
+	_, bearer := f.as("agents", access.Prompt, "")
+	agent := f.agent(strings.TrimPrefix(bearer, "Bearer "))
+	if status, text := agent.call("/v1/sessions", `{"preset":"`+preset.ID+`","cwd":"`+f.dir+`"}`); status != "403" || !strings.Contains(text, "by a preset") {
+		t.Errorf("an agent starts a session that asks nobody: %s %s", status, text)
+	}
+}

@@ -242,6 +242,9 @@ func (s *Server) createSession(ctx context.Context, in *struct{ Body newSession 
 	if err != nil {
 		return nil, err
 	}
+	if _, inside := access.From(ctx).Agent(); inside && !s.careful(n) {
+		return nil, access.ErrInside("an agent may not leave what it is asked about by a preset")
+	}
 	note, err := s.nest(ctx, &n)
 	if err != nil {
 		return nil, err
