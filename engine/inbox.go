@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/terret-dev/terret"
+	"github.com/terret-dev/terret/engine/internal/journal"
 	"github.com/terret-dev/terret/engine/internal/remote"
+	"github.com/terret-dev/terret/internal/brief"
 )
 
 // checkEvery bounds how often we look in the store for requests from other processes.
@@ -166,7 +168,7 @@ func (e *Engine) carryOut(ctx context.Context, l *live, item terret.InboxItem) {
 		l.mu.Unlock()
 		if refused {
 			l.log.Warn("a request from another process failed", "kind", item.Kind, "error", err)
-			_ = l.take(item.ID).Wait() // if it was not written, the next owner tries it again
+			_ = l.refuse(item, err).Wait() // if it was not written, the next owner tries it again
 		}
 		l.mu.Lock()
 		l.updates = l.updates[1:]
@@ -175,6 +177,18 @@ func (e *Engine) carryOut(ctx context.Context, l *live, item terret.InboxItem) {
 		}
 		l.mu.Unlock()
 	}
+}
+
+// refuse takes an item that cannot be carried out, and says so in the session: whoever sent it
+// waits for no answer.
+func (l *live) refuse(item terret.InboxItem, err error) *journal.Write {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := &journal.Write{Taken: []string{item.ID}}
+	if l.unusable() == nil {
+		w.Events = l.put(nil, terret.Event{By: item.By, Data: terret.DiagWarning{Text: "The session was not changed: " + brief.Line(terret.AsError(err).Message)}})
+	}
+	return l.journal.Append(w)
 }
 
 // grant does what an item asks for, if that still applies.

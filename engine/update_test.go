@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,6 +46,28 @@ func TestUpdatesFromElsewhereKeepTheirOrder(t *testing.T) {
 	if got := f.titles(id); !slices.Equal(got, want) {
 		t.Errorf("the titles were %q", got)
 	}
+	a.complete(t, turn)
+	f.ended(id, turn)
+}
+
+// A change from another process that the agent cannot make is refused where everybody sees it.
+func TestUpdateFromElsewhereIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPuppet()
+	f := fileFixture(t, "", p)
+	g := fileFixture(t, f.path, newPuppet())
+	id := f.session()
+	turn := f.prompt(id, "go").ID
+	a := p.agent(t)
+	a.prompted(t)
+	mode := "yolo"
+	if err := g.Update(t.Context(), id, terret.SessionUpdated{PermissionMode: &mode}, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	f.until(id, 0, func(ev terret.Event) bool {
+		d, ok := ev.Data.(terret.DiagWarning)
+		return ok && ev.By == "ann" && strings.HasPrefix(d.Text, "The session was not changed: ")
+	})
 	a.complete(t, turn)
 	f.ended(id, turn)
 }

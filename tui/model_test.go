@@ -612,3 +612,13 @@ func TestHabits(t *testing.T) {
 		t.Error("/clear begins no new session")
 	}
 }
+
+// TestWarning holds that what the harness warns of is shown.
+func TestWarning(t *testing.T) {
+	t.Parallel()
+	l := story()
+	l.add(terret.DiagWarning{Text: "This turn cannot be undone: the folder is too large"})
+	if got := seen(t, screenOf(t, 100, 30, "none", l.events)); !strings.Contains(got, "This turn cannot be undone") {
+		t.Error(got)
+	}
+}

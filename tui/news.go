@@ -107,6 +107,8 @@ func (c *conversation) news(e terret.Event) {
 			level = needs
 		}
 		c.notice(e, level, words, "")
+	case terret.DiagWarning:
+		c.notice(e, needs, d.Text, "")
 	case terret.SessionNativeID:
 		if d.Reason == "stale" {
 			c.notice(e, needs, "The agent lost this session; it goes on in a fresh one.", d.Error)

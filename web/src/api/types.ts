@@ -183,6 +183,7 @@ export interface EventData {
   "usage.update": UsageUpdate;
   "rate_limit": { resets_at?: string; kind?: string };
   "retry": { attempt: number; max?: number; delay_ms: number; http_status?: number; error?: string };
+  "diag.warning": { text: string };
   "model.fallback": { from: string; to: string; why?: string };
   "checkpoint.created": { checkpoint_id: string; message_id?: string; of_turn?: string; phase?: string; changed?: boolean };
   "checkpoint.rewound": {

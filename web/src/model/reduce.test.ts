@@ -28,6 +28,11 @@ describe("messages", () => {
     expect(s.items()[0]).toMatchObject({ text: "Hello, world" });
   });
 
+  it("shows what the harness warns of", () => {
+    const s = new Script().add("diag.warning", { text: "this turn cannot be undone" });
+    expect(s.items()).toMatchObject([{ type: "notice", level: "warning", text: "This turn cannot be undone" }]);
+  });
+
   it("drops what turns out not to be for people", () => {
     const s = new Script()
       .add("message.complete", { message_id: "a", role: "assistant", blocks: [text("API Error: 500")] }, { visibility: "internal" })

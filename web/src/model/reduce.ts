@@ -2,7 +2,7 @@
 // by one or all at once.
 
 import type { Event, KnownEvent } from "../api/types";
-import { totalTokens } from "../lib/format";
+import { sentence, totalTokens } from "../lib/format";
 import { rewound } from "../lib/words";
 import { foldAct } from "./act";
 import { Draft } from "./draft";
@@ -224,6 +224,9 @@ function onNotice(d: Draft, e: KnownEvent): void {
           ? `Context compressed from ${e.data.tokens_before} to ${e.data.tokens_after ?? 0} tokens.`
           : "Context compressed.",
         e.data.summary);
+      break;
+    case "diag.warning":
+      notice(d, e, "warning", sentence(e.data.text));
       break;
     case "retry":
       notice(d, e, "warning", `The model did not answer; attempt ${e.data.attempt}${e.data.max ? ` of ${e.data.max}` : ""} in ${Math.round(e.data.delay_ms / 1000)} s.`, e.data.error);

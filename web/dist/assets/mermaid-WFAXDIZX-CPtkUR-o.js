@@ -1,0 +1,1 @@
+export{o as Mermaid}from"./RichMarkdown-CBNc5ZMx.js";

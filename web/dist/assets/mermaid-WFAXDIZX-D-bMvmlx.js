@@ -1,1 +1,0 @@
-export{o as Mermaid}from"./RichMarkdown-Cz5rI91B.js";
