@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -24,7 +26,7 @@ func peerInside(remote, local netip.AddrPort) bool {
 	for range looks { // a table that changes while it is read may miss a line
 		switch s := socketOf(remote, local); {
 		case s.inode != "":
-			return heldInside(s, holders)
+			return heldInside(s, holders, hidden)
 		case s.found:
 			return true
 		}
@@ -72,13 +74,18 @@ const looks = 10
 // if the process no longer does: a new process holds what its parent has open until it runs
 // its program, and may have an agent's mark by then; the parent still holds the connection.
 // A process that passes the connection on again and again is inside. So is one of our own
-// user whose connection nobody holds, where we would see who does.
-func heldInside(s socket, holders func(inode string) []int) bool {
+// user whose connection nobody holds, where we would see who does. It may be one that we may
+// not look into, as sshd with a tunnel: then what counts is whether such a one is inside.
+func heldInside(s socket, holders func(inode string) []int, hidden func() []int) bool {
 	own, seen := treeOf(os.Getpid()), false
 	for range looks {
 		all := holders(s.inode)
 		if len(all) == 0 {
-			seen = seen || s.uid == strconv.Itoa(os.Getuid()) && seesAll()
+			if others := hidden(); len(others) > 0 {
+				seen = seen || slices.ContainsFunc(others, func(pid int) bool { return isInside(pid, own) })
+			} else {
+				seen = seen || s.uid == strconv.Itoa(os.Getuid()) && seesAll()
+			}
 			continue
 		}
 		marked := slices.DeleteFunc(all, func(pid int) bool { return !isInside(pid, own) })
@@ -190,6 +197,43 @@ func holds(pid int, inode string) bool {
 		to, err := os.Readlink(dir + "/" + fd)
 		return err == nil && to == want
 	})
+}
+
+// hidden returns the processes of our own user that we may not look into.
+func hidden() []int {
+	var list []int
+	own := strconv.Itoa(os.Getuid())
+	for _, name := range names("/proc") {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		f, err := os.Open("/proc/" + name + "/fd")
+		if err == nil {
+			f.Close()
+			continue
+		}
+		if errors.Is(err, fs.ErrPermission) && userOf(name) == own {
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// userOf is the real user of a process: "Uid:" of proc_pid_status(5).
+func userOf(pid string) string {
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "Uid:"); ok {
+			if f := strings.Fields(rest); len(f) > 0 {
+				return f[0]
+			}
+		}
+	}
+	return ""
 }
 
 func names(dir string) []string {

@@ -57,15 +57,22 @@ func TestHolders(t *testing.T) {
 			now := c.seen[min(look, len(c.seen)-1)]
 			look++
 			return slices.Clone(now)
-		})
+		}, func() []int { return nil })
 		if got != c.want {
 			t.Errorf("%s: inside: %t", c.what, got)
 		}
 	}
+	nobody := func(string) []int { return nil }
 	other := end
 	other.uid += "1"
-	if heldInside(other, func(string) []int { return nil }) {
+	if heldInside(other, nobody, func() []int { return nil }) {
 		t.Error("a process of another user, which we may not see, is inside")
+	}
+	if heldInside(end, nobody, func() []int { return []int{self, os.Getppid()} }) {
+		t.Error("a process that we may not look into is inside")
+	}
+	if !heldInside(end, nobody, func() []int { return []int{self, holder} }) {
+		t.Error("an agent that we may not look into is not inside")
 	}
 	if got := holders(end.inode); !slices.Contains(got, self) || !slices.Contains(got, holder) || slices.Contains(got, agent) {
 		t.Errorf("%v hold the connection, want %d and %d", got, self, holder)
