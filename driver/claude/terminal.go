@@ -131,8 +131,8 @@ func (a *watched) idle() {
 	})
 }
 
-// displayed reads the outcome of a tool as Qwen Code and Gemini CLI tell it: what the model gets, or what
-// a command has printed, and what has become of a file.
+// displayed reads the outcome of a tool as Qwen Code and Gemini CLI tell it: what the model
+// gets, or what a command has printed, and what has become of a file.
 func displayed(outcome json.RawMessage, command bool) (text string, extra toolOutcome) {
 	var o struct {
 		ForModel json.RawMessage `json:"llmContent"`

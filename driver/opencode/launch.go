@@ -187,7 +187,7 @@ func checkSettings(in terret.Settings) error {
 
 // checkSession refuses what the agent would misread.
 func checkSession(s terret.Session) error {
-	if s.NativeID != "" && !strings.HasPrefix(string(s.NativeID), "ses_") || strings.ContainsAny(string(s.NativeID), "/?#% ") {
+	if s.NativeID != "" && !isSession(string(s.NativeID)) {
 		return terret.Invalid("native_id", "%q is not the id of a session of OpenCode, which begins with ses_", s.NativeID)
 	}
 	if err := terret.CheckWord("permission_mode", s.PermissionMode); err != nil {

@@ -1,6 +1,9 @@
 package access
 
 import (
+	"context"
+	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,6 +16,31 @@ import (
 type caller struct {
 	inside func() bool  // looks only once
 	line   func() []int // the process and its ancestors
+}
+
+// callerKey is where the context of a connection has its caller.
+type callerKey struct{}
+
+// WithConn notes a connection in the context of its requests. Who calls is then looked up once
+// for all of them, which takes milliseconds. A process inside an agent gets the connection of
+// another one only if that one helps it.
+func WithConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, callerKey{}, newCaller(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr())))
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	return tcp.AddrPort()
+}
+
+func callerOf(r *http.Request) *caller {
+	if c, ok := r.Context().Value(callerKey{}).(*caller); ok {
+		return c
+	}
+	return newCaller(remoteOf(r), localOf(r))
 }
 
 func newCaller(remote, local netip.AddrPort) *caller {

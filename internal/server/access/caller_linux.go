@@ -23,16 +23,19 @@ import (
 // its callers.) A caller on this machine that is not found counts as inside: it let go of
 // the connection, or passes it on.
 func peerInside(remote, local netip.AddrPort) bool {
+	a := remote.Addr().Unmap().WithZone("")
+	here := a.IsLoopback() || seesAll() && isOwn(a)
 	for range looks { // a table that changes while it is read may miss a line
 		switch s := socketOf(remote, local); {
 		case s.inode != "":
 			return heldInside(s, holders, hidden)
 		case s.found:
 			return true
+		case !here:
+			return false
 		}
 	}
-	a := remote.Addr().Unmap().WithZone("")
-	return a.IsLoopback() || seesAll() && isOwn(a)
+	return true
 }
 
 // isOwn reports whether an address is one of this machine's.
@@ -81,11 +84,10 @@ func heldInside(s socket, holders func(inode string) []int, hidden func() []int)
 	for range looks {
 		all := holders(s.inode)
 		if len(all) == 0 {
-			if others := hidden(); len(others) > 0 {
-				seen = seen || slices.ContainsFunc(others, func(pid int) bool { return isInside(pid, own) })
-			} else {
-				seen = seen || s.uid == strconv.Itoa(os.Getuid()) && seesAll()
+			if !seen && !suspect(s, own, hidden()) {
+				return false
 			}
+			seen = true
 			continue
 		}
 		marked := slices.DeleteFunc(all, func(pid int) bool { return !isInside(pid, own) })
@@ -98,6 +100,17 @@ func heldInside(s socket, holders func(inode string) []int, hidden func() []int)
 		seen = true
 	}
 	return seen
+}
+
+// suspect reports whether a connection that nobody seems to hold may be an agent's.
+func suspect(s socket, own string, hidden []int) bool {
+	switch {
+	case s.uid != strconv.Itoa(os.Getuid()):
+		return false
+	case len(hidden) > 0:
+		return slices.ContainsFunc(hidden, func(pid int) bool { return isInside(pid, own) })
+	}
+	return seesAll()
 }
 
 // isInside reports whether a process or an ancestor carries a mark other than our own.

@@ -1,6 +1,9 @@
 package access
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/terret-dev/terret"
@@ -23,4 +26,41 @@ func TestInside(t *testing.T) {
 		}
 	}
 	wantKind(t, "the error", ErrInside("x"), terret.CodeForbidden)
+}
+
+// TestConnection holds that who calls is looked up once for a connection, and for each one anew.
+func TestConnection(t *testing.T) {
+	t.Parallel()
+	tokens := newTokens(t)
+	gate, err := NewGate(Options{Tokens: tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan *caller, 1)
+	server := httptest.NewUnstartedServer(gate.handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen <- From(r.Context()).caller
+	})))
+	server.Config.ConnContext = WithConn
+	server.Start()
+	defer server.Close()
+	ask := func(client *http.Client) *caller {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+adminToken(t, tokens))
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		return <-seen
+	}
+	one, other := &http.Client{Transport: &http.Transport{}}, &http.Client{Transport: &http.Transport{}}
+	defer one.CloseIdleConnections()
+	defer other.CloseIdleConnections()
+	if first := ask(one); ask(one) != first || ask(other) == first {
+		t.Error("connections and callers are not one to one")
+	}
 }

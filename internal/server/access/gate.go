@@ -139,7 +139,7 @@ func (g *Gate) Guard(next http.Handler) http.Handler {
 		}
 		// A copy, since check replaces the body: the server must still see whether its own was
 		// read to the end. If not, what is left of it must not become the next request.
-		r = r.WithContext(context.WithValue(r.Context(), senderKey{}, sender{remoteOf(r).Addr(), w.Header(), newCaller(remoteOf(r), localOf(r))}))
+		r = r.WithContext(context.WithValue(r.Context(), senderKey{}, sender{remoteOf(r).Addr(), w.Header(), callerOf(r)}))
 		if err := g.check(w, r); err != nil {
 			g.refuse(w, r, err)
 			return
@@ -229,7 +229,7 @@ func (g *Gate) Authenticate(r *http.Request) (Identity, error) {
 	}
 	id, err := g.opt.Tokens.authenticate(r.Context(), secret)
 	if err == nil {
-		id.caller = newCaller(remoteOf(r), localOf(r))
+		id.caller = callerOf(r)
 		return id, nil
 	}
 	if kindIs(err, terret.CodeUnauthorized) {

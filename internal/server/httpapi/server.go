@@ -262,8 +262,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadTimeout:       bodyTimeout,
 		WriteTimeout:      plainTimeout,
 		IdleTimeout:       idleTimeout,
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-		MaxHeaderBytes:    64 << 10,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return access.WithConn(context.WithValue(ctx, connKey{}, c), c)
+		},
+		MaxHeaderBytes: 64 << 10,
 		// OPTIONS * passes through the gate like everything else.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
